@@ -1,0 +1,45 @@
+"""tinyhost: a tensor compiler and deep-learning framework whose core knows no device.
+
+Names load on first use, so importing the package costs nothing that a program does not need.
+"""
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tinyhost import nn as nn
+    from tinyhost.device import Device as Device
+    from tinyhost.dtype import dtypes as dtypes
+    from tinyhost.env import Context as Context
+    from tinyhost.env import getenv as getenv
+    from tinyhost.function import function as function
+    from tinyhost.helpers import GlobalCounters as GlobalCounters
+    from tinyhost.jit import TinyJit as TinyJit
+    from tinyhost.tensor import Tensor as Tensor
+    from tinyhost.uop import UOp as UOp
+    from tinyhost.uop import Variable as Variable
+
+__version__ = "0.1.0"
+__all__ = ["Context", "Device", "GlobalCounters", "Tensor", "TinyJit", "UOp", "Variable", "dtypes", "function", "getenv",
+           "nn"]
+
+_HOME = {
+    "Context": "tinyhost.env", "getenv": "tinyhost.env", "Device": "tinyhost.device", "dtypes": "tinyhost.dtype",
+    "function": "tinyhost.function", "GlobalCounters": "tinyhost.helpers", "TinyJit": "tinyhost.jit",
+    "Tensor": "tinyhost.tensor", "UOp": "tinyhost.uop", "Variable": "tinyhost.uop",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "nn":
+        return importlib.import_module("tinyhost.nn")
+    if name not in _HOME:
+        raise AttributeError(f"module 'tinyhost' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""Private parts of ``tinyhost.tensor.Tensor``; import the class from there."""

@@ -1,0 +1,68 @@
+"""Gradients of tensors: a thin layer over ``tinyhost.uop.gradient``.
+
+``gradient`` is a pure function of graph and targets; ``backward`` finds the live parameters below self and adds to their
+``grad``. Nothing is recorded while computing forward.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tinyhost._tensor.core import TensorCore
+from tinyhost._tensor.registry import live_tensors
+from tinyhost.errors import DTypeError, ShapeError
+from tinyhost.mixin.sint import same_shape
+from tinyhost.uop import UOp
+
+if TYPE_CHECKING:
+    from typing import Self
+
+
+class AutogradTensor(TensorCore):
+    """gradient and backward."""
+
+    __slots__ = ()
+
+    def _output_gradient(self, gradient: Self | None) -> UOp:
+        if not self.dtype.is_float:
+            raise DTypeError(f"only floats have gradients, got a tensor of {self.dtype}")
+        if gradient is None:
+            if self.shape != ():
+                raise ShapeError(f"the gradient of a tensor of shape {self.shape} needs a gradient= of that shape: reduce it "
+                                 "to a scalar, or give one")
+            return self.uop.const_like(1.0)
+        if not same_shape(self.shape, gradient.shape):
+            raise ShapeError(f"gradient shape mismatch {self.shape} != {gradient.shape}")
+        return gradient.uop.cast(self.dtype)
+
+    def _gradients(self, targets: list[UOp], gradient: Self | None) -> dict[UOp, UOp]:
+        from tinyhost.uop.gradient import compute_gradient
+        return compute_gradient(self.uop, self._output_gradient(gradient), set(targets))
+
+    def gradient(self, *targets: Self, gradient: Self | None = None) -> list[Self]:
+        """Gradients of self with respect to ``targets``; ``gradient`` is that of a final value with respect to self.
+
+        Raises:
+            DTypeError: self or a target is no float.
+            ShapeError: self is no scalar and no ``gradient`` is given.
+            RuntimeError: self does not depend on a target.
+        """
+        for t in targets:
+            if not t.dtype.is_float:
+                raise DTypeError(f"only floats have gradients, got a target of {t.dtype}")
+        grads = self._gradients([t.uop for t in targets], gradient)
+        for i, t in enumerate(targets):
+            if t.uop not in grads:
+                raise RuntimeError(f"target {i} {t!r} has no gradient: {self!r} does not depend on it, or only through "
+                                   "detach(), integers or comparisons")
+        return [self._wrap(grads[t.uop]) for t in targets]
+
+    def backward(self, gradient: Self | None = None) -> Self:
+        """Add the gradient of self to the ``grad`` of every live parameter it depends on."""
+        below = self.uop.toposort()
+        params = [t for t in live_tensors() if t.is_param and t.uop in below]
+        grads = self._gradients([t.uop for t in params], gradient)
+        for t in params:
+            if (g := grads.get(t.uop)) is not None:
+                new = self._wrap(g)
+                t.grad = new if t.grad is None else t.grad + new
+        return self

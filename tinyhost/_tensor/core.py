@@ -1,0 +1,289 @@
+"""What makes a Tensor a node: construction, the hooks of the mixins, and the Python protocols that need no data.
+
+A Tensor holds one UOp and nothing else but its gradient and whether it is a parameter. It is immutable in value except
+through ``assign``, ``replace`` and item assignment, which exchange the UOp.
+"""
+from __future__ import annotations
+
+import pathlib
+from typing import TYPE_CHECKING, Any, Iterator
+
+from tinyhost._tensor.host import host_node, path_node
+from tinyhost._tensor.registry import track
+from tinyhost.device import Device
+from tinyhost.dtype import DType, Invalid, strong_dtype, to_dtype
+from tinyhost.errors import DTypeError
+from tinyhost.mixin import RandMixin
+from tinyhost.mixin.sint import Shape
+from tinyhost.ops import GroupOp, Ops
+from tinyhost.uop import UOp
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from tinyhost.dtype import DTypeLike
+
+DeviceLike = Any  # str, tuple of str, or None
+
+_SCALARS = (bool, int, float)
+
+
+def canonical_device(device: DeviceLike) -> str | tuple[str, ...]:
+    """The device's full name; None is the default device."""
+    if isinstance(device, (tuple, list)):
+        names = tuple(Device.canonicalize(d) for d in device)
+        return names[0] if len(names) == 1 else names
+    return Device.canonicalize(device)
+
+
+def device_mismatch(op: Ops, devices: dict[Any, None]) -> RuntimeError:
+    """The error of operands that live on different devices."""
+    listed = ", ".join(map(str, devices))
+    return RuntimeError(f"all operands of {op.name} must be on one device, got {listed}: move them with .to()")
+
+
+class TensorCore(RandMixin):
+    """A UOp in the hands of a user."""
+
+    __slots__ = ("uop", "grad", "is_param", "__weakref__")
+    uop: UOp
+    grad: Any
+    is_param: bool
+
+    def __init__(self, data: Any, device: DeviceLike = None, dtype: DTypeLike | None = None) -> None:
+        dt = None if dtype is None else to_dtype(dtype)
+        self.uop = _node_from(data, device, dt)
+        self.grad = None
+        self.is_param = False
+        track(self)
+
+    @classmethod
+    def _wrap(cls, uop: UOp) -> Self:
+        """A tensor over an existing node."""
+        self = object.__new__(cls)
+        self.uop, self.grad, self.is_param = uop, None, False
+        track(self)
+        return self
+
+    # *** hooks of the mixins ***
+    @property
+    def shape(self) -> Shape:
+        """Extents of the axes."""
+        return self.uop.shape
+
+    @property
+    def dtype(self) -> DType:
+        """Data type of the elements."""
+        return self.uop.dtype
+
+    @property
+    def device(self) -> str | tuple[str, ...] | None:
+        """Device of the data, a tuple of them when it is spread, None where nothing fixes it yet."""
+        return self.uop.device
+
+    def alu(self, op: Ops, *src: Self) -> Self:
+        """``op`` over self and ``src``, which share a device and have compatible shapes.
+
+        Raises:
+            RuntimeError: operands on different devices.
+            IndexError: shapes that do not broadcast.
+        """
+        if src:
+            devices = dict.fromkeys(d for t in (self, *src) if (d := t.uop.device) is not None)
+            if len(devices) > 1:
+                raise device_mismatch(op, devices)
+        ret = self.uop.alu(op, *(t.uop for t in src))
+        if src:
+            ret.shape  # noqa: B018  shapes that do not fit are an error here, not when something runs
+        return self._wrap(ret)
+
+    def _mop(self, op: Ops, arg: tuple[Any, ...]) -> Self:
+        return self._wrap(self.uop._mop(op, arg))
+
+    def _rop(self, op: Ops, axes: tuple[int, ...]) -> Self:
+        return self._wrap(self.uop._rop(op, axes))
+
+    @classmethod
+    def _const(cls, b: Any, dtype: DType | None = None, device: Any = None) -> Self:
+        return cls._wrap(UOp.const(b, dtype))
+
+    @classmethod
+    def const(cls, b: Any, dtype: DTypeLike | None = None) -> Self:
+        """0-d literal without a device; weak without ``dtype``."""
+        return cls._const(b, None if dtype is None else to_dtype(dtype))
+
+    def const_like(self, b: Any, dtype: DTypeLike | None = None) -> Self:
+        """``b`` at self's shape, and at self's dtype unless another is given."""
+        c = self._const(b, self.dtype if dtype is None else to_dtype(dtype))
+        return c._broadcast_to(self.shape)
+
+    @classmethod
+    def _stack(cls, items: Any) -> Self:
+        devices = dict.fromkeys(d for t in items if (d := t.uop.device) is not None)
+        if len(devices) > 1:
+            raise device_mismatch(Ops.STACK, devices)
+        return cls._wrap(UOp._stack([t.uop for t in items]))
+
+    @classmethod
+    def _iota(cls, size: Any) -> Self:
+        return cls._wrap(UOp._iota(size))
+
+    def _literal(self) -> Any:
+        return self.uop._literal()
+
+    def index(self, *idx: Self) -> Self:
+        """Elements at integer tensors that count the leading axes; indices must be in range."""
+        return self._wrap(self.uop.index(*(i.uop for i in idx)))
+
+    def ufix(self, x: Any) -> Self:
+        """``x`` as a tensor: scalars become literals without dtype or device, arrays and lists become data."""
+        if isinstance(x, TensorCore):
+            return x  # type: ignore[return-value]
+        if x.__class__ in _SCALARS:
+            return self._wrap(UOp(Ops.CONST, (), x))
+        if isinstance(x, UOp):
+            return self._wrap(x)
+        if isinstance(x, (list, tuple)) or hasattr(x, "__array__"):
+            return type(self)(x, device=self.device)  # type: ignore[call-arg]
+        return self._const(x)
+
+    def cast(self, dtype: DTypeLike) -> Self:
+        """Values converted to ``dtype``: floats truncate to integers, integers wrap."""
+        dt = to_dtype(dtype)
+        return self if self.uop.dtype is dt else self._wrap(self.uop.cast(dt))
+
+    def bitcast(self, dtype: DTypeLike) -> Self:
+        """The same bytes read as ``dtype``; the last axis shrinks or grows where the sizes differ.
+
+        Raises:
+            DTypeError: weak dtypes have no bytes.
+            RuntimeError: the last axis does not divide.
+        """
+        dt = to_dtype(dtype)
+        if self.dtype.is_weak or dt.is_weak:
+            raise DTypeError(f"cannot bitcast {self.dtype} to {dt}: a weak dtype has no bytes, cast it first")
+        if self.uop.dtype is dt:
+            return self
+        ret = self.uop.bitcast(dt)
+        ret.shape  # noqa: B018
+        return self._wrap(ret)
+
+    def contiguous(self, arg: Any = None, **kwargs: Any) -> Self:
+        """Self with storage of its own layout; ``arg`` may hold optimiser actions for the kernel that fills it."""
+        if self.dtype.is_weak:
+            return self
+        if self.uop.device is None:
+            return self._wrap(store_in_new_buffer(self.uop, canonical_device(None)))
+        return self._wrap(self.uop.contiguous(arg, **kwargs))
+
+    # *** flags ***
+    def is_param_(self, is_param: bool = True) -> Self:
+        """Mark self as a parameter: ``backward`` fills its ``grad``.
+
+        Raises:
+            DTypeError: gradients need floats.
+        """
+        if is_param and not self.dtype.is_float:
+            raise DTypeError(f"only float tensors have gradients, got {self.dtype}: cast it first")
+        self.is_param = is_param
+        return self
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether self is a parameter."""
+        return self.is_param
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.is_param_(bool(value))
+
+    # *** Python protocols ***
+    __hash__ = object.__hash__
+
+    def __eq__(self, x: Any) -> Self:  # type: ignore[override]
+        return self.eq(x)
+
+    def __ne__(self, x: Any) -> Self:  # type: ignore[override]
+        return self.ne(x)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return int(self.shape[0])
+
+    def __iter__(self) -> Iterator[Self]:
+        if not self.shape:
+            raise TypeError("iteration over a 0-d tensor")
+        for i in range(len(self)):
+            yield self[i]  # type: ignore[index]
+
+    def __repr__(self) -> str:
+        kind = "parameter, " if self.is_param else ""
+        state = "realized" if self.uop.is_realized else self.uop.base.op.name.lower()
+        return f"<Tensor {self.shape} {self.dtype} on {self.device}, {kind}{state}>"
+
+
+def _node_from(data: Any, device: DeviceLike, dtype: DType | None) -> UOp:
+    """The node of whatever ``Tensor`` was called with."""
+    if isinstance(data, TensorCore):
+        raise TypeError("Tensor(tensor) would hide the graph: use .clone(), .cast() or .to() instead")
+    if isinstance(data, UOp):
+        uop = data if dtype is None else data.cast(dtype)
+        return uop if device is None or uop.device is not None else place(uop, canonical_device(device))
+    if data is None:
+        return UOp.const(0.0, dtype).reshape(1).shrink(((0, 0),))
+    if data.__class__ in _SCALARS:
+        uop = UOp.const(data, dtype)
+        return uop if device is None else place(uop, canonical_device(device))
+    if isinstance(data, pathlib.Path):
+        return path_node(data, dtype)
+    host = host_node(data, dtype)
+    if host is None:
+        return _foreign_node(data, device, dtype)
+    target = canonical_device(device)
+    uop = host if host.device == target else host.copy_to_device(target)
+    return uop if dtype is None else uop.cast(dtype)
+
+
+def _foreign_node(data: Any, device: DeviceLike, dtype: DType | None) -> UOp:
+    """Data of another library, through the array or the Invalid literal protocol."""
+    import numpy as np
+    if hasattr(data, "__array__"):
+        return _node_from(np.asarray(data), device, dtype)
+    if data is Invalid:
+        return UOp.const(data)
+    raise TypeError(f"cannot make a tensor from {type(data).__name__} {data!r}: use a number, a nested list, bytes, a numpy "
+                    "array, a path or a UOp")
+
+
+def place(uop: UOp, device: str | tuple[str, ...]) -> UOp:
+    """The value on ``device``: literals get storage of their own, other values are copied where they are not there yet."""
+    if uop.device == device:
+        return uop
+    return store_in_new_buffer(uop, device) if uop.device is None else uop.copy_to_device(device)
+
+
+def new_storage(shape: Shape, dtype: DType, device: str | tuple[str, ...]) -> UOp:
+    """Fresh storage viewed as ``shape``; a symbolic extent gets room for its largest value."""
+    size = 1
+    for s in shape:
+        size *= s if isinstance(s, int) else int(s.vmax)
+    return UOp.new_buffer(device, size, dtype).view_as(tuple(shape))
+
+
+def store_in_new_buffer(uop: UOp, device: str | tuple[str, ...]) -> UOp:
+    """The value in storage of its own on ``device``."""
+    dtype = strong_dtype(uop.dtype)
+    target = new_storage(uop.shape, dtype, device)
+    value = uop.cast(dtype)
+    value = value if value.device in (None, device) else value.copy_to_device(device)
+    return target.after(target.store(value))
+
+
+def is_stored(uop: UOp) -> bool:
+    """Whether the value is a view of storage, so that it can be written in place."""
+    while uop.op in GroupOp.Movement or uop.op is Ops.AFTER or uop.op is Ops.BITCAST:
+        uop = uop.src[0]
+    return uop.op is Ops.BUFFER or uop.op is Ops.PARAM
+
+

@@ -1,0 +1,263 @@
+"""Buffer: typed storage on one device, and the map from BUFFER nodes to it.
+
+A Buffer is allocated at first use and freed when nothing refers to it any more; a view shares its base's memory. The map is
+weak in the node: when the last graph that mentions a BUFFER is gone, its storage goes too.
+"""
+from __future__ import annotations
+
+import math
+import weakref
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tinyhost.device.base import BufferSpec
+from tinyhost.device.registry import Device
+from tinyhost.dtype import DType, _from_np_dtype, _to_np_dtype, dtypes
+from tinyhost.env import MAX_BUFFER_SIZE
+from tinyhost.errors import OutOfMemory
+from tinyhost.helpers import GlobalCounters, size_to_str
+from tinyhost.ops import AddrSpace, Ops
+from tinyhost.uop import UOp
+from tinyhost.uop.info import ParamArg
+from tinyhost.uop.services import register
+
+if TYPE_CHECKING:
+    from tinyhost.device.base import Allocator
+
+HOST_DEVICE = "NPY"
+
+
+class Buffer:
+    """``size`` elements of ``dtype`` on ``device``; with ``base`` a view of it, ``offset`` bytes in."""
+
+    def __init__(self, device: str, size: int, dtype: DType, opaque: Any = None, options: BufferSpec | None = None,
+                 initial_value: bytes | None = None, base: "Buffer | None" = None, offset: int = 0,
+                 preallocate: bool = False) -> None:
+        if size < 0:
+            raise ValueError(f"a buffer cannot have {size} elements")
+        if dtype in dtypes.weaks or dtype is dtypes.void:
+            raise RuntimeError(f"cannot create storage for dtype {dtype}: cast to a concrete dtype first")
+        self.device, self.size, self.dtype, self.options, self.offset = device, size, dtype, options, offset
+        self._opaque: Any = None
+        self._base = base
+        if base is not None and (offset < 0 or offset + self.nbytes > base.nbytes or base._base is not None):
+            raise ValueError(f"view of {size} {dtype} at byte {offset} does not fit its base of {base.nbytes} bytes")
+        if opaque is not None:
+            self.allocate(opaque)
+        if initial_value is not None:
+            self.allocate().copyin(memoryview(initial_value))
+        elif preallocate:
+            self.allocate()
+
+    def __repr__(self) -> str:
+        state = "allocated" if self.is_allocated() else "not allocated"
+        return f"<Buffer {self.device} {self.size} x {self.dtype} at byte {self.offset}, {state}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        data = bytes(self.as_memoryview()) if self.is_allocated() else None
+        return Buffer, (self.device, self.size, self.dtype, None, self.options, data)
+
+    @property
+    def base(self) -> "Buffer":
+        """The buffer that owns the memory."""
+        return self if self._base is None else self._base
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def allocator(self) -> "Allocator[Any]":
+        """The device's allocator."""
+        return Device[self.device].allocator
+
+    def is_allocated(self) -> bool:
+        """Whether memory stands behind it."""
+        return self.base._opaque is not None
+
+    is_initialized = is_allocated
+
+    def ensure_allocated(self) -> "Buffer":
+        """Allocate if needed."""
+        return self if self.is_allocated() else self.allocate()
+
+    def allocate(self, opaque: Any = None, external_ptr: int | None = None) -> "Buffer":
+        """Get memory, or take ``opaque`` or the foreign memory at ``external_ptr`` over.
+
+        Raises:
+            OutOfMemory: the device has none, or MAX_BUFFER_SIZE forbids it.
+        """
+        if self._base is not None:
+            self._base.ensure_allocated()
+            return self
+        if self._opaque is not None:
+            raise RuntimeError(f"{self!r} is allocated already")
+        limit = MAX_BUFFER_SIZE.value
+        if limit and self.nbytes > limit:
+            raise OutOfMemory(f"buffer of {size_to_str(self.nbytes)} is over MAX_BUFFER_SIZE={limit}")
+        if external_ptr is not None:
+            if external_ptr % self.dtype.itemsize:
+                raise ValueError(f"foreign memory at {external_ptr:#x} is not aligned to the {self.dtype.itemsize} bytes of "
+                                 f"{self.dtype}: copy it to aligned memory first")
+            self.options = BufferSpec(external_ptr=external_ptr)
+        self._owned = opaque is None
+        self._opaque = self.allocator.alloc(self.nbytes, self.options) if opaque is None else opaque
+        if self._owned and external_ptr is None:
+            _account(self.device, self.nbytes)
+        return self
+
+    def deallocate(self) -> None:
+        """Give the memory back."""
+        if self._base is not None or self._opaque is None:
+            return
+        opaque, self._opaque = self._opaque, None
+        if self._owned:
+            if self.options is None or self.options.external_ptr is None:
+                _account(self.device, -self.nbytes)
+            self.allocator.free(opaque, self.nbytes, self.options)
+
+    def __del__(self) -> None:
+        # a half-built buffer, and interpreter shutdown, leave nothing to free
+        if getattr(self, "_opaque", None) is not None and not Device.finalized:
+            self.deallocate()
+
+    def get_buf(self, device: str | None = None) -> Any:
+        """The backend's handle, allocated if needed."""
+        base = self.base.ensure_allocated()
+        if self.offset == 0 and self._base is None:
+            return base._opaque
+        return self.allocator._offset(base._opaque, self.nbytes, self.offset)
+
+    def view(self, size: int, dtype: DType, offset: int) -> "Buffer":
+        """``size`` elements of ``dtype`` that start ``offset`` bytes into this buffer."""
+        return Buffer(self.device, size, dtype, base=self.base, offset=self.offset + offset)
+
+    def as_memoryview(self, allow_zero_copy: bool = False) -> memoryview:
+        """The bytes; the memory itself where ``allow_zero_copy`` and the host can see it, else a copy."""
+        Device[self.device].synchronize()
+        if allow_zero_copy and (seen := self.host_view()) is not None:
+            return seen
+        out = memoryview(bytearray(self.nbytes))
+        if self.nbytes:
+            self.allocator._copyout(out, self.get_buf())
+        return out
+
+    def host_view(self) -> memoryview | None:
+        """The memory as host bytes, None where the host cannot see it."""
+        whole = self.allocator._as_buffer(self.base.ensure_allocated()._opaque)
+        return None if whole is None else whole[self.offset:self.offset + self.nbytes]
+
+    def copyin(self, mv: memoryview) -> "Buffer":
+        """Fill from host bytes of exactly this size."""
+        mv = mv.cast("B") if mv.format != "B" or mv.ndim != 1 else mv
+        if len(mv) != self.nbytes:
+            raise ValueError(f"size mismatch: {len(mv)} bytes into a buffer of {self.nbytes}")
+        if self.nbytes:
+            self.allocator._copyin(self.get_buf(), mv)
+        return self
+
+    def copy_from(self, src: "Buffer") -> "Buffer":
+        """Fill from another buffer of the same size, on any device, with as few copies as the two allow."""
+        if src.nbytes != self.nbytes:
+            raise ValueError(f"size mismatch: {src!r} into {self!r}")
+        Device[src.device].synchronize()
+        if not self.nbytes:
+            return self
+        if (seen := src.host_view()) is not None:
+            self.copyin(seen)
+        elif (mine := self.host_view()) is not None:
+            Device[self.device].synchronize()
+            src.allocator._copyout(mine, src.get_buf())
+        else:
+            self.copyin(src.as_memoryview())
+        return self
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """A copy as a flat array; types numpy lacks come as their storage integers."""
+        np_dtype = _to_np_dtype(self.dtype)
+        if np_dtype is None:
+            raise TypeError(f"numpy has no dtype for {self.dtype}: cast first")
+        return np.frombuffer(self.as_memoryview(), dtype=np_dtype)
+
+
+def _account(device: str, nbytes: int) -> None:
+    GlobalCounters.mem_used += nbytes
+    per = GlobalCounters.mem_used_per_device
+    per[device] = per.get(device, 0) + nbytes
+
+
+# *** BUFFER nodes ***
+_buffers: "weakref.WeakKeyDictionary[UOp, Buffer]" = weakref.WeakKeyDictionary()
+_lock = RLock()
+
+
+def buffer_of(u: UOp) -> Buffer:
+    """The storage of a BUFFER, or of a contiguous view of one.
+
+    Raises:
+        RuntimeError: the node is not such a view.
+    """
+    views = []
+    while u.op in (Ops.RESHAPE, Ops.AFTER, Ops.SHRINK, Ops.BITCAST):
+        if u.op in (Ops.SHRINK, Ops.BITCAST):
+            views.append(u)
+        u = u.src[0]
+    if u.op is not Ops.BUFFER or u.arg.addrspace is not AddrSpace.GLOBAL:
+        raise RuntimeError(f"no storage behind {u.op}: realize() the tensor first")
+    with _lock:
+        buf = _buffers.get(u)
+        if buf is None:
+            buf = _buffers[u] = Buffer(u.arg.device, u.arg.size, u.arg.dtype)
+    for v in reversed(views):
+        buf = _view(buf, v)
+    return buf
+
+
+def has_storage(u: UOp) -> bool:
+    """Whether a BUFFER node was given storage before."""
+    with _lock:
+        return u in _buffers
+
+
+def _view(buf: Buffer, v: UOp) -> Buffer:
+    if v.op is Ops.BITCAST:
+        return buf.view(buf.nbytes // v.dtype.itemsize, v.dtype, 0)
+    if len(v.marg) != 1 or not all(isinstance(x, int) for x in v.marg[0]):
+        raise RuntimeError(f"a buffer view is one contiguous run, got shrink {v.marg} of shape {v.src[0].shape}")
+    offset, size = v.marg[0]
+    return buf.view(size, buf.dtype, offset * buf.dtype.itemsize)
+
+
+def from_buffer(buf: Buffer, device: Any = None) -> UOp:
+    """A BUFFER node for existing storage."""
+    u = UOp.new_buffer(buf.device, buf.size, buf.dtype)
+    with _lock:
+        _buffers[u] = buf
+    return u
+
+
+def _pickled(u: UOp) -> Buffer | None:
+    with _lock:
+        buf = _buffers.get(u)
+    return buf if buf is not None and buf.is_allocated() else None
+
+
+def _unpickled(arg: ParamArg, tag: Any, buf: Buffer) -> UOp:
+    return from_buffer(buf)
+
+
+register(buffer=buffer_of, from_buffer=from_buffer, on_buffer_pickle=_pickled, on_buffer_unpickle=_unpickled)
+
+
+def host_buffer(array: "np.ndarray[Any, Any]") -> Buffer:
+    """Storage on the host that is ``array`` itself (C order; copied when it is not contiguous or not native).
+
+    Raises:
+        TypeError: no dtype corresponds to the array's.
+    """
+    dtype = _from_np_dtype(array.dtype)
+    native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    return Buffer(HOST_DEVICE, math.prod(native.shape), dtype, opaque=native.reshape(-1))

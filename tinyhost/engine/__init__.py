@@ -1,0 +1,1 @@
+"""From a scheduled graph to finished work: program and schedule caches, execution, capture."""

@@ -1,0 +1,84 @@
+"""Schedules by graph: equal graphs over different buffers share one LINEAR, in this process and on disk.
+
+Takes a SINK in which every BUFFER is a PARAM; gives the LINEAR of kernels and copies that ``tinyhost.schedule`` makes of it.
+"""
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import RLock
+
+from tinyhost.device import caps_of
+from tinyhost.engine import codec, diskcache
+from tinyhost.engine.version import code_version
+from tinyhost.env import DEBUG, SCACHE, codegen_values
+from tinyhost.ops import Ops
+from tinyhost.schedule import create_linear
+from tinyhost.uop import UOp
+
+_CAPACITY = 2048
+_linears: "OrderedDict[tuple[UOp, object], UOp]" = OrderedDict()
+_lock = RLock()
+
+
+class ScheduleCounters:
+    """How many graphs this process scheduled itself, and how many it found in a cache."""
+
+    scheduled = 0
+    reused = 0
+
+
+def reset() -> None:
+    """Forget schedules."""
+    with _lock:
+        _linears.clear()
+    ScheduleCounters.scheduled = ScheduleCounters.reused = 0
+
+
+def _disk_key(sink: UOp) -> str:
+    devices = sorted({d for u in sink.toposort() if u.op is Ops.PARAM for d in (u.arg.device,) if isinstance(d, str)})
+    return f"{sink.key.hex()}|{[(d, caps_of(d)) for d in devices]}|{codegen_values()}|{code_version()}"
+
+
+def get_linear(sink: UOp) -> UOp:
+    """The schedule of ``sink``."""
+    key = (sink, codegen_values())
+    if not SCACHE.value:
+        return _make(sink)
+    with _lock:
+        linear = _linears.get(key)
+        if linear is not None:
+            _linears.move_to_end(key)
+            ScheduleCounters.reused += 1
+            return linear
+    linear = _through_disk(sink)
+    with _lock:
+        _linears[key] = linear
+        while len(_linears) > _CAPACITY:
+            _linears.popitem(last=False)
+    return linear
+
+
+def _make(sink: UOp) -> UOp:
+    ScheduleCounters.scheduled += 1
+    linear = create_linear(sink, caps_of)
+    if DEBUG.value >= 1:
+        print(f"scheduled {len(linear.src)} kernels and copies from {len(sink.toposort())} nodes")
+    return linear
+
+
+def _through_disk(sink: UOp) -> UOp:
+    disk_key = _disk_key(sink)
+    data = diskcache.get("schedule", disk_key, level=2)
+    if data is not None:
+        try:
+            linear: UOp = codec.decode(data)
+            return linear
+        except ValueError:
+            diskcache.damaged("schedule", disk_key)
+    linear = _make(sink)
+    try:
+        payload = codec.encode(linear)
+    except TypeError:
+        return linear  # a graph with Python functions inside lives in memory only
+    diskcache.put("schedule", disk_key, payload, level=2)
+    return linear

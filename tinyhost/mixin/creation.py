@@ -1,0 +1,103 @@
+"""Literals and sequences that need no storage.
+
+Takes shapes, numbers and dtypes; gives deviceless nodes made of CONST and of the index sequence hook. What needs a
+buffer or a device (``empty``, ``full``, ``rand``) belongs to the classes.
+"""
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tinyhost.dtype import dtypes, to_dtype
+from tinyhost.helpers import ceildiv
+from tinyhost.mixin.elementwise import ElementwiseMixin
+from tinyhost.mixin.movement import MovementMixin
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from tinyhost.dtype import DTypeLike
+
+
+class CreationMixin(ElementwiseMixin, MovementMixin):
+    """arange, linspace, eye, triangles."""
+
+    __slots__ = ()
+
+    @classmethod
+    def arange(cls, start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike | None = None) -> Self:
+        """``start``, ``start + step``, ... below ``stop``; one argument counts from 0.
+
+        Raises:
+            ValueError: ``step`` is 0.
+            OverflowError: a value does not fit an explicit dtype.
+        """
+        if stop is None:
+            start, stop = 0, start
+        if step == 0:
+            raise ValueError("arange needs a step that is not 0")
+        is_float = any(isinstance(x, float) for x in (start, stop, step))
+        size = max(0, math.ceil((stop - start) / step) if is_float else ceildiv(stop - start, step))
+        last = start + (size - 1) * step if size else start
+        if dtype is None:
+            ints = dtypes.default_int
+            fits = is_float or (ints.min <= min(start, last) and max(start, last) <= ints.max)
+            dt = dtypes.default_float if is_float else ints if fits else dtypes.int64
+        else:
+            dt = to_dtype(dtype)
+            if not (dt.min <= min(start, last) and max(start, last) <= dt.max):
+                raise OverflowError(f"arange({start}, {stop}, {step}) does not fit {dt}, which holds {dt.min} to {dt.max}")
+        if size == 0:
+            return cls._const(0, dt).reshape((1,)).shrink(((0, 0),))
+        count = cls._iota(size)
+        if is_float or dt.is_float:
+            return count.cast(dt) * float(step) + float(start)
+        return (count * step + start).cast(dt)
+
+    @classmethod
+    def linspace(cls, start: int | float, stop: int | float, steps: int, dtype: DTypeLike | None = None) -> Self:
+        """``steps`` numbers from ``start`` to ``stop``, both included.
+
+        Raises:
+            ValueError: negative ``steps``, or bool as dtype.
+        """
+        dt = dtypes.default_float if dtype is None else to_dtype(dtype)
+        if steps < 0:
+            raise ValueError(f"linspace needs a number of steps that is not negative, got {steps}")
+        if dt is dtypes.bool:
+            raise ValueError("linspace with bool dtype is not supported: use a number")
+        if steps == 0:
+            return cls._const(0, dt).reshape((1,)).shrink(((0, 0),))
+        if steps == 1:
+            return cls._const(start, dt).reshape((1,))
+        math_dtype = dt if dt.is_float else dtypes.default_float
+        count = cls._iota(steps).cast(math_dtype)
+        return (count * ((stop - start) / (steps - 1)) + float(start)).cast(dt)
+
+    @classmethod
+    def eye(cls, n: int, m: int | None = None, dtype: DTypeLike | None = None) -> Self:
+        """Matrix of ones on the main diagonal, zeros elsewhere.
+
+        Raises:
+            ValueError: a negative extent.
+        """
+        columns = n if m is None else m
+        if n < 0 or columns < 0:
+            raise ValueError(f"eye needs extents that are not negative, got {n} and {columns}")
+        dt = dtypes.default_float if dtype is None else to_dtype(dtype)
+        if n == 0 or columns == 0:
+            return cls._const(0, dt).reshape((1, 1)).expand((n or 1, columns or 1)).shrink(((0, n), (0, columns)))
+        return cls._iota(n).reshape((n, 1)).eq(cls._iota(columns)).cast(dt)
+
+    @classmethod
+    def _tri(cls, rows: Any, columns: Any, diagonal: Any = 0) -> Self:
+        """Bool matrix, true at and above the given diagonal."""
+        return cls._iota(rows).reshape((rows, 1)) + diagonal <= cls._iota(columns)
+
+    def triu(self, diagonal: Any = 0) -> Self:
+        """Self on and above the diagonal of the last two axes, 0 below."""
+        return self._tri(*self.shape[-2:], diagonal).where(self, 0).cast(self.dtype) if 0 not in self.shape[-2:] else self
+
+    def tril(self, diagonal: Any = 0) -> Self:
+        """Self on and below the diagonal of the last two axes, 0 above."""
+        return self._tri(*self.shape[-2:], diagonal + 1).where(0, self).cast(self.dtype) if 0 not in self.shape[-2:] else self

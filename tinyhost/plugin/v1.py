@@ -1,0 +1,83 @@
+"""The plugin API, version 1: everything a backend may import from the core.
+
+The module's name is the version; an author types no number. Members are only added, with defaults; the day each one
+came stands in docs/plugin-api-changelog.md. Names are imported when they are first used, so a spec module that
+takes `DeviceSpec` from here loads nothing heavy.
+"""
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from tinyhost.specs import (
+    DRY,
+    HOST,
+    REFERENCE,
+    STORAGE,
+    DeviceSpec,
+    EnvVar,
+    InterfaceSpec,
+    ProbeResult,
+    RendererSpec,
+    Tier,
+)
+from tinyhost.target import Target
+
+if TYPE_CHECKING:
+    from tinyhost.capabilities import Capabilities as Capabilities
+    from tinyhost.device.base import Allocator as Allocator
+    from tinyhost.device.base import BufferSpec as BufferSpec
+    from tinyhost.device.base import Compiled as Compiled
+    from tinyhost.device.base import LRUAllocator as LRUAllocator
+    from tinyhost.device.base import Program as Program
+    from tinyhost.device.base import TinyELF as TinyELF
+    from tinyhost.device.buffer import Buffer as Buffer
+    from tinyhost.renderer.base import Compiler as Compiler
+    from tinyhost.renderer.base import Renderer as Renderer
+
+_LAZY = {
+    "Capabilities": "tinyhost.capabilities:Capabilities",
+    "Compiled": "tinyhost.device.base:Compiled",
+    "Allocator": "tinyhost.device.base:Allocator",
+    "LRUAllocator": "tinyhost.device.base:LRUAllocator",
+    "Program": "tinyhost.device.base:Program",
+    "TinyELF": "tinyhost.device.base:TinyELF",
+    "Buffer": "tinyhost.device.buffer:Buffer",
+    "BufferSpec": "tinyhost.device.base:BufferSpec",
+    "Renderer": "tinyhost.renderer.base:Renderer",
+    "Compiler": "tinyhost.renderer.base:Compiler",
+    "ISARenderer": "tinyhost.renderer.isa:ISARenderer",
+    "ContextVar": "tinyhost.env:ContextVar",
+    "Context": "tinyhost.env:Context",
+    "getenv": "tinyhost.env:getenv",
+    "UOp": "tinyhost.uop:UOp",
+    "Ops": "tinyhost.uop:Ops",
+    "UPat": "tinyhost.uop:UPat",
+    "PatternMatcher": "tinyhost.uop:PatternMatcher",
+    "graph_rewrite": "tinyhost.uop:graph_rewrite",
+    "dtypes": "tinyhost.dtype:dtypes",
+    "DType": "tinyhost.dtype:DType",
+    "CompileError": "tinyhost.errors:CompileError",
+    "DeviceUnavailable": "tinyhost.errors:DeviceUnavailable",
+    "RendererUnavailable": "tinyhost.errors:RendererUnavailable",
+    "OutOfMemory": "tinyhost.errors:OutOfMemory",
+    "hookimpl": "tinyhost.plugin.hookimpl:hookimpl",
+}
+
+__all__ = ["DRY", "HOST", "REFERENCE", "STORAGE", "DeviceSpec", "EnvVar", "InterfaceSpec", "ProbeResult",
+           "RendererSpec", "Target", "Tier"]
+__all__ += list(_LAZY)
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        module, _, attribute = _LAZY[name].partition(":")
+    except KeyError:
+        raise AttributeError(f"the plugin API v1 has no member {name!r}; it offers "
+                             + ", ".join(sorted(__all__))) from None
+    value = globals()[name] = getattr(importlib.import_module(module), attribute)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

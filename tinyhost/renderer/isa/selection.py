@@ -1,0 +1,186 @@
+"""The state of instruction selection for one program.
+
+Takes the linear program; rules of a target append instructions through it. An instruction is a UOp INS whose arg is
+(opcode, dtype) or (opcode, dtype, lanes) and whose tag is the virtual register it defines, an int. A register may be
+defined by several instructions (loop counters, accumulators): it is then a *variable*, read through a node with that tag.
+
+Instructions stand in segments. A loop opens two: its preheader, which hoisted code may still join while the loop is
+open, and its body. So every list only grows at its end, and what is emitted at depth d dominates all that follows at d
+or deeper. ``pure`` shares equal instructions within that dominance; ``emit`` never does. Nothing here knows a target.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from tinyhost.dtype import DType, dtypes
+from tinyhost.errors import CompileError
+from tinyhost.ops import Ops
+from tinyhost.uop import UOp
+
+Rule = Callable[["Selection", UOp], "UOp | None"]
+
+
+class Selection:
+    """Values, segments and scopes of one program.
+
+    Attributes:
+        values: the instruction that holds each selected node.
+        uses: how many nodes of the program read a node.
+        depth: number of open loops. depth_of: depth at which an instruction was emitted.
+        flags: the instruction whose flags are current, None when unknown.
+        stores: counts memory writes, so that a load knows whether it may still move.
+    """
+
+    def __init__(self, rules: dict[Ops, Rule]) -> None:
+        self.rules = rules
+        self.values: dict[UOp, UOp] = {}
+        self.uses: dict[UOp, int] = {}
+        self.segments: list[list[UOp]] = [[]]
+        self.out = self.segments[0]
+        self.depth = 0
+        self.scopes: list[dict[Any, UOp]] = [{}]
+        self.preheaders: list[list[UOp]] = []
+        self.depth_of: dict[UOp, int] = {}
+        self.flags: UOp | None = None
+        self.stores = 0
+        self.serial = 0
+        self.loads: dict[UOp, tuple[list[UOp], int]] = {}
+
+    # *** emission ***
+    def new_tag(self) -> int:
+        """A fresh virtual register."""
+        self.serial += 1
+        return self.serial
+
+    def emit(self, op: Any, dtype: DType, src: tuple[UOp, ...], lanes: int = 1, tag: int | None = None) -> UOp:
+        """Append an instruction with a result of its own, or one that defines variable ``tag``."""
+        if tag is None:
+            self.serial += 1
+            tag = self.serial
+        node = UOp(Ops.INS, src, (op, dtype) if lanes == 1 else (op, dtype, lanes), tag)
+        self.out.append(node)
+        self.depth_of[node] = self.depth
+        if op.writes_flags:
+            self.flags = node
+        return node
+
+    def effect(self, op: Any, src: tuple[UOp, ...]) -> UOp:
+        """Append an instruction without result that must stay."""
+        return self.emit(op, dtypes.void, src)
+
+    def pure(self, op: Any, dtype: DType, src: tuple[UOp, ...], lanes: int = 1, hoist: bool = True) -> UOp:
+        """An instruction that depends on nothing but ``src``, shared with an equal one that dominates this point.
+
+        With ``hoist`` it goes to the preheader of the outermost loop in which its sources are still fixed.
+        """
+        key = (op, dtype, lanes, src)
+        for scope in self.scopes:
+            if (node := scope.get(key)) is not None:
+                return node
+        depth = self.depth
+        if hoist and depth:
+            depth_of = self.depth_of
+            depth = max([depth_of.get(s, 0) for s in src], default=0)
+        return self._place(key, op, dtype, src, lanes, depth)
+
+    def _place(self, key: Any, op: Any, dtype: DType, src: tuple[UOp, ...], lanes: int, depth: int) -> UOp:
+        if depth == self.depth:
+            node = self.emit(op, dtype, src, lanes)
+        else:
+            self.serial += 1
+            node = UOp(Ops.INS, src, (op, dtype) if lanes == 1 else (op, dtype, lanes), self.serial)
+            self.preheaders[depth].append(node)
+            self.depth_of[node] = depth
+        self.scopes[depth][key] = node
+        return node
+
+    def remember(self, key: Any, node: UOp) -> UOp:
+        """Share ``node`` under ``key`` while the current loop is open."""
+        self.scopes[self.depth_of.get(node, 0)][key] = node
+        return node
+
+    def recall(self, key: Any) -> UOp | None:
+        """What ``remember`` noted, if it dominates this point."""
+        for scope in self.scopes:
+            if (node := scope.get(key)) is not None:
+                return node
+        return None
+
+    def alias(self, op: Any, node: UOp, dtype: DType, lanes: int = 1) -> UOp:
+        """The register of ``node`` seen as another type; ``op`` is the target's opcode for that, never emitted."""
+        out = UOp(Ops.INS, (node,), (op, dtype) if lanes == 1 else (op, dtype, lanes), node.tag)
+        self.depth_of[out] = self.depth_of.get(node, 0)
+        return out
+
+    # *** loops ***
+    def open_loop(self) -> None:
+        """Start a loop: code emitted from here on is its body (guard and label included)."""
+        preheader: list[UOp] = []
+        self.segments.append(preheader)
+        self.preheaders.append(preheader)
+        self._new_segment()
+        self.depth += 1
+        self.scopes.append({})
+
+    def close_loop(self) -> None:
+        """End the innermost loop."""
+        self.depth -= 1
+        self.scopes.pop()
+        self.preheaders.pop()
+        self._new_segment()
+
+    def _new_segment(self) -> None:
+        self.out = []
+        self.segments.append(self.out)
+        self.flags = None
+
+    # *** values ***
+    def value(self, u: UOp) -> UOp:
+        """The instruction that holds ``u``, selecting what was made after linearisation."""
+        node = self.values.get(u)
+        return self.select(u) if node is None else node
+
+    def select(self, root: UOp) -> UOp:
+        """Select ``root`` and whatever below it has no value yet."""
+        stack = [root]
+        values = self.values
+        while stack:
+            u = stack[-1]
+            missing = [s for s in u.src if s not in values and s.op is not Ops.CONST]
+            if missing:
+                stack += missing
+                continue
+            stack.pop()
+            if u not in values:
+                self.visit(u)
+        return values[root]
+
+    def visit(self, u: UOp) -> None:
+        """Apply the rule of one node."""
+        rule = self.rules.get(u.op)
+        if rule is None:
+            raise CompileError(f"no instructions for {u.op} of {u.dtype}: the kernel holds {u!r}; "
+                               "an earlier pass must turn it into ops that the renderer lists")
+        node = rule(self, u)
+        if node is not None:
+            self.values[u] = node
+
+    def run(self, uops: list[UOp]) -> list[UOp]:
+        """Select a whole program; gives the instructions in order."""
+        uses = self.uses
+        for u in uops:
+            for s in u.src:
+                uses[s] = uses.get(s, 0) + 1
+        for u in uops:
+            self.visit(u)
+        return [node for segment in self.segments for node in segment]
+
+    # *** loads that consumers may take as memory operands ***
+    def note_load(self, u: UOp) -> None:
+        """``u`` was loaded here and may be read from memory by its only consumer."""
+        self.loads[u] = (self.out, self.stores)
+
+    def may_fold(self, u: UOp) -> bool:
+        """Whether the load ``u`` can be read by the instruction about to be emitted instead."""
+        at = self.loads.get(u)
+        return at is not None and at[0] is self.out and at[1] == self.stores and self.uses.get(u) == 1

@@ -1,0 +1,267 @@
+"""Fusion: which values of a tensor graph get storage, and so what each kernel computes.
+
+Takes a prepared graph; gives the planned kernels in dependency order. The walk goes from consumers to producers and hands
+each node the places at which it is read, as index expressions over the ranges of the reading kernels. A value read at one
+place is computed there. A value read at several places, or more often than it has elements, is stored when recomputing it
+is dear (``should_store``); a REDUCE over memory is never computed twice. A second pass, producers first, takes storage
+away again from values that turned out cheap. Movement ops and widening casts are never stored, their source is.
+"""
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from tinyhost.helpers import prod
+from tinyhost.schedule.cost import NOTHING, Facts, elements, facts_of
+from tinyhost.schedule.graph import Kernel, TensorGraph, extent_of
+from tinyhost.schedule.indexing import Gate, Indexing, Indices, either
+from tinyhost.schedule.storage import region_of, storage_root
+from tinyhost.uop import AxisType, GroupOp, Ops, UOp
+
+RECOMPUTE_COST = 64  # operations that may be repeated, an element, to save a store and its loads
+REDUCE_COST = 4  # operations of a value that a reduction may evaluate again for each of its results
+EXPAND_COST = 8  # operations of a value that an element-wise loop may evaluate again
+MIN_WORK = 1 << 15  # repeated operations below this are cheaper than one more kernel
+
+
+class Reading(NamedTuple):
+    """How one place is read: its gate, the iterations of the enclosing reductions, whether by computed index."""
+
+    gate: Gate
+    scope: int
+    gathered: bool
+
+
+Readings: TypeAlias = dict[tuple[Kernel, Indices], Reading]
+
+
+class Fusion:
+    """State of the decision; ``kernels`` maps a node with storage to its kernel, ``homes`` a value to the kernel of the
+    output it is stored in."""
+
+    def __init__(self, graph: TensorGraph, indexing: Indexing) -> None:
+        self.graph, self.indexing = graph, indexing
+        self.readings: dict[UOp, Readings] = {}
+        self.kernels: dict[UOp, Kernel] = {}
+        self.homes: dict[UOp, Kernel] = {}
+        self.chosen: dict[UOp, Readings] = {}  # values stored by choice, and how they would be read
+        self.facts: dict[UOp, Facts] = {}
+        self._outputs: dict[UOp, Kernel] = {}  # value -> kernel that stores exactly it in an output nobody else touches
+
+    def run(self) -> None:
+        """Decide for the whole graph."""
+        for u in self.graph.order:
+            self.facts[u] = facts_of(u, self.facts, ())
+        for u in reversed(self.graph.order):
+            self._visit(u)
+        self._take_back()
+
+    # *** consumers to producers ***
+    def _visit(self, u: UOp) -> None:
+        op = u.op
+        if op is Ops.STORE:
+            self._open_store(u)
+        elif op is Ops.CONTIGUOUS:
+            self._visit_contiguous(u)
+        elif (readings := self.readings.get(u)) is not None and op in _SPREAD:
+            if op not in GroupOp.Movement:
+                readings = self._decide(u, readings)
+            spread = _SPREAD[op]
+            for (kernel, indices), reading in readings.items():
+                spread(self, u, kernel, indices, reading)
+
+    def _read(self, u: UOp, kernel: Kernel, indices: Indices, reading: Reading) -> None:
+        readings = self.readings.get(u)
+        key = (kernel, indices)
+        if readings is None:
+            self.readings[u] = {key: reading}
+        elif (old := readings.get(key)) is None:
+            readings[key] = reading
+        else:
+            readings[key] = Reading(either(old.gate, reading.gate), max(old.scope, reading.scope),
+                                    old.gathered or reading.gathered)
+
+    def _read_value(self, kernel: Kernel) -> None:
+        self._read(kernel.value, kernel, kernel.ranges, Reading(None, 1, False))
+
+    def open(self, u: UOp) -> Kernel:
+        """A kernel that stores ``u`` in storage of its own."""
+        value = u.src[0] if u.op is Ops.CONTIGUOUS else u
+        kernel = self.kernels[u] = Kernel(u, value, u.shape)
+        if u.op is Ops.CONTIGUOUS:
+            kernel.opts = u.arg
+        return kernel
+
+    def _open_store(self, u: UOp) -> None:
+        target, value = u.src[:2]
+        if u not in self.graph.consumers or value.op is Ops.COPY and region_of(target) is not None and self._only(value, u):
+            return
+        region = region_of(target)
+        whole = region is not None and region.whole
+        if whole:
+            while value.op is Ops.RESHAPE and value.src[0].max_numel() == target.max_numel():
+                value = value.src[0]
+        opts = None
+        if value.op is Ops.CONTIGUOUS and self._only(value, u):
+            value, opts = value.src[0], value.arg
+        kernel = self.kernels[u] = Kernel(u, value, value.shape if whole else target.shape)
+        kernel.opts, kernel.whole = opts, whole
+        states = [c for c in self.graph.consumers[u] if c.op is Ops.AFTER]
+        if whole and len(states) == 1 and states[0].src[1:] == (u,) and self._untouched(u, states[0]):
+            kernel.state = states[0]
+            self._outputs[value] = kernel
+        indices = kernel.ranges if whole else self.indexing.broadcast(value.shape, kernel.ranges, target.shape)
+        self._read(value, kernel, indices, Reading(None, 1, False))
+
+    def _only(self, value: UOp, consumer: UOp) -> bool:
+        return self.graph.consumers[value] == [consumer]
+
+    def _untouched(self, store: UOp, state: UOp) -> bool:
+        """Whether storage is used by this store alone before it: then readers of the value can wait for the store."""
+        allowed = {store, state}
+        place = store.src[0]
+        while True:
+            if not allowed.issuperset(self.graph.consumers[place]):
+                return False
+            if not place.src:
+                return True
+            if place.op not in GroupOp.Movement:
+                return False
+            allowed, place = {place}, place.src[0]
+
+    def _visit_contiguous(self, u: UOp) -> None:
+        home = self._outputs.get(u)
+        if home is not None:
+            self.homes[u] = home
+            home.opts = u.arg
+            self._read(u.src[0], home, home.ranges, Reading(None, 1, False))
+            return
+        if all(c.op is Ops.STORE and c in self.kernels and self.kernels[c].value is u.src[0] for c in self.graph.consumers[u]):
+            return  # the store that is its only user materialises the value
+        self._read_value(self.open(u))
+
+    # *** decisions ***
+    def _decide(self, u: UOp, readings: Readings) -> Readings:
+        facts = self.facts[u]
+        home = self._outputs.get(u)
+        if home is not None and (facts.cost or facts.pending) and facts is not NOTHING:
+            own = {key: r for key, r in readings.items() if key[0] is home and key[1] == home.ranges}
+            if own:
+                self.homes[u] = home
+                return own
+        if _is_widening(u) or not should_store(u, facts, readings):
+            return readings
+        self.chosen[u] = readings
+        kernel = self.open(u)
+        return {(kernel, kernel.ranges): Reading(None, 1, False)}
+
+    def _take_back(self) -> None:
+        """Values whose reductions or buffers turned out stored anyway are computed where they are read."""
+        stored = {u for u in self.kernels if u.op is not Ops.STORE} | self.homes.keys()
+        for u in self.graph.order:
+            self.facts[u] = facts = facts_of(u, self.facts, stored)
+            if u in self.chosen and not should_store(u, facts, self.chosen[u]):
+                stored.remove(u)
+                del self.kernels[u], self.chosen[u]
+
+    # *** from a node's places to its sources' ***
+    def _through_movement(self, u: UOp, kernel: Kernel, indices: Indices, reading: Reading) -> None:
+        source, gate = self.indexing.through(u, indices, reading.gate)
+        self._read(u.src[0], kernel, source, reading if gate is reading.gate else reading._replace(gate=gate))
+
+    def _through_alu(self, u: UOp, kernel: Kernel, indices: Indices, reading: Reading) -> None:
+        shape = u.shape
+        for s in u.src:
+            self._read(s, kernel, self.indexing.broadcast(s.shape, indices, shape), reading)
+
+    def _through_reduce(self, u: UOp, kernel: Kernel, indices: Indices, reading: Reading) -> None:
+        over = u.src[0].shape[:u.arg[1]]
+        ranges = kernel.reduce_ranges(over, reading.scope > 1)
+        scope = reading.scope * int(prod(extent_of(d) for d in over))
+        self._read(u.src[0], kernel, ranges + indices, Reading(reading.gate, scope, False))
+
+    def _through_bitcast(self, u: UOp, kernel: Kernel, indices: Indices, reading: Reading) -> None:
+        x = u.src[0]
+        if (places := bitcast_places(self.indexing, u, indices)) is None:
+            self._read(x, kernel, indices, reading)
+        else:
+            for place in places:
+                self._read(x, kernel, place, reading)
+
+    def _through_stack(self, u: UOp, kernel: Kernel, indices: Indices, reading: Reading) -> None:
+        for s in u.src:
+            self._read(s, kernel, indices[1:], reading)
+
+    def _through_index(self, u: UOp, kernel: Kernel, indices: Indices, reading: Reading) -> None:
+        picked, at = [], 0
+        for i in u.src[1:]:
+            place = indices[at:at + len(i.shape)]
+            at += len(i.shape)
+            self._read(i, kernel, place, reading)
+            picked.append(self._computed_index(i, place))
+        self._read(u.src[0], kernel, (*picked, *indices[at:]), reading._replace(gathered=True))
+
+    def _computed_index(self, i: UOp, place: Indices) -> UOp:
+        """Stands for an index that a kernel computes: equal where index tensor and place are equal."""
+        token = UOp(Ops.INDEX, (i, *place))
+        self.indexing.math.bounds.setdefault(token, (-1 << 63, (1 << 63) - 1))
+        return token
+
+
+def bitcast_places(indexing: Indexing, u: UOp, indices: Indices) -> tuple[Indices, ...] | None:
+    """Where the elements lie that make up one element of a BITCAST to another size; None at equal sizes."""
+    old, new = u.src[0].dtype.itemsize, u.dtype.itemsize
+    if old == new:
+        return None
+    math, last = indexing.math, math_last(indices)
+    if old > new:
+        return ((*indices[:-1], math.build(math.divmod(math.parse(last), old // new)[0])),)
+    n = new // old
+    const, terms = math.parse(last)
+    return tuple((*indices[:-1], math.build((const * n + k, {a: c * n for a, c in terms.items()}))) for k in range(n))
+
+
+def math_last(indices: Indices) -> UOp:
+    """Index along the last axis."""
+    return indices[-1]
+
+
+def _is_widening(u: UOp) -> bool:
+    """Whether a cast or reinterpretation stores no less than its source: then the source is the one to store."""
+    return u.op in (Ops.CAST, Ops.BITCAST) and u.src[0].dtype.itemsize <= u.dtype.itemsize and u.src[0].shape == u.shape
+
+
+def should_store(u: UOp, facts: Facts, readings: Readings) -> bool:
+    """Whether computing ``u`` once, into memory, beats computing it at each of its places."""
+    leaves, cost, pending = facts
+    if pending:
+        return len(readings) > 1 or any(r.scope > 1 or r.gathered or _evaluations(key, r, False) > elements(u)
+                                        for key, r in readings.items())
+    if cost == 0 or (leaves is not None and not leaves and cost <= RECOMPUTE_COST):
+        return False
+    if len(readings) > 1 and (leaves is None or cost * (len(readings) - 1) > RECOMPUTE_COST):
+        return True
+    if cost <= REDUCE_COST:
+        return False
+    count = elements(u)
+    for key, r in readings.items():
+        limit = REDUCE_COST if r.scope > 1 else EXPAND_COST
+        if cost > limit and (_evaluations(key, r, True) - count) * cost > MIN_WORK:
+            return True
+    return False
+
+
+def _evaluations(key: tuple[Kernel, Indices], reading: Reading, hoist: bool) -> int:
+    """How often the value is computed at a place; with ``hoist`` loops inside the last one it depends on are free."""
+    kernel, indices = key
+    used = {r for i in indices for r in i.ranges}
+    if not hoist or any(r.arg[-1] is AxisType.REDUCE for r in used):
+        return int(prod(kernel.sizes)) * reading.scope
+    depth = max((axis + 1 for axis, r in enumerate(kernel.ranges) if r in used), default=0)
+    return int(prod(kernel.sizes[:depth]))
+
+
+_SPREAD = {
+    **dict.fromkeys(GroupOp.Movement, Fusion._through_movement),
+    **dict.fromkeys(GroupOp.ALU | {Ops.CAST}, Fusion._through_alu),
+    Ops.BITCAST: Fusion._through_bitcast, Ops.REDUCE: Fusion._through_reduce, Ops.STACK: Fusion._through_stack,
+    Ops.INDEX: Fusion._through_index}

@@ -1,0 +1,59 @@
+"""Intel syntax of one instruction, as assemblers read it.
+
+Takes a mnemonic and the operands that ``encode`` takes; gives one line of text. Nothing is looked up but names.
+"""
+from __future__ import annotations
+
+from tinyhost_cpu.x86.encode import Imm, Mem, Reg, operand_kind
+from tinyhost_cpu.x86.insns import MASK, R8, R16, R32, R64, XMM, YMM, ZMM, X86Op
+
+_LEGACY = ("ax", "cx", "dx", "bx", "sp", "bp", "si", "di")
+_BYTE = ("al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil")
+NAMES: dict[int, tuple[str, ...]] = {
+    R8: _BYTE + tuple(f"r{i}b" for i in range(8, 16)),
+    R16: _LEGACY + tuple(f"r{i}w" for i in range(8, 16)),
+    R32: tuple("e" + n for n in _LEGACY) + tuple(f"r{i}d" for i in range(8, 16)),
+    R64: tuple("r" + n for n in _LEGACY) + tuple(f"r{i}" for i in range(8, 16)),
+    XMM: tuple(f"xmm{i}" for i in range(32)),
+    YMM: tuple(f"ymm{i}" for i in range(32)),
+    ZMM: tuple(f"zmm{i}" for i in range(32)),
+    MASK: tuple(f"k{i}" for i in range(8)),
+}
+_WIDTH = {8: "byte", 16: "word", 32: "dword", 64: "qword", 128: "xmmword", 256: "ymmword", 512: "zmmword"}
+
+
+def _number(value: int) -> str:
+    return str(value) if -10 < value < 10 else hex(value)
+
+
+def format_memory(mem: Mem, bits: int) -> str:
+    """``dword ptr [rdi+rsi*4+0xa]``; ``bits`` is the access width."""
+    text = NAMES[R64][mem.base]
+    if mem.index >= 0:
+        text += f"+{NAMES[mem.vector or R64][mem.index]}*{mem.scale}"
+    if mem.disp:
+        text += ("+" if mem.disp > 0 else "-") + _number(abs(mem.disp))
+    return (f"{_WIDTH[bits]} ptr " if bits else "") + f"[{text}]"
+
+
+def format_instruction(op: X86Op, *operands: Reg | Mem | Imm) -> str:
+    """One line: mnemonic and operands.
+
+    Raises:
+        FormError: no form takes these operands.
+
+    >>> from tinyhost_cpu.x86.insns import X86Ops
+    >>> format_instruction(X86Ops.VADDPS, Reg(YMM, 1), Reg(YMM, 2), Mem(7, disp=32))
+    'vaddps ymm1, ymm2, ymmword ptr [rdi+0x20]'
+    """
+    form = op.form(tuple(map(operand_kind, operands)))
+    parts = []
+    for operand, spec in zip(operands, form.explicit):
+        if isinstance(operand, Reg):
+            parts.append(NAMES[operand.kind][operand.num])
+        elif isinstance(operand, Mem):
+            parts.append(format_memory(operand, operand.bits or spec.bits))
+        else:
+            parts.append(_number(operand.value))
+    parts += [o.text.strip("<>") for o in form.implicit if op.name in ("SHL", "SHR", "SAR")]
+    return f"{op.name.lower()} {', '.join(parts)}".strip()
