@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextvars
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import ContextDecorator
 from dataclasses import replace
 from types import TracebackType
@@ -195,7 +195,7 @@ class DevVar(ContextVar[list[Target]]):
         return "targets"
 
     def target(self, device: str, **defaults: str | bool) -> Target:
-        """The first entry for `device` or for no device, else a bare one, with `device` set and `defaults` filled in."""
+        """The first entry for `device` or for no device, else a bare one; `device` set, `defaults` filled in."""
         device = device.upper()
         found = next((t for t in self.value if t.device in ("", device)), Target())
         return replace(found, device=device).replacedefault(**defaults)

@@ -17,6 +17,8 @@ class FastEnum(IntEnum):
         return f"{type(self).__name__}.{self.name}"
 
     __repr__ = __str__
+    # ops stand in every dictionary key; the default hash of an enumeration goes through Python code
+    __hash__ = int.__hash__
 
 
 class Ops(FastEnum):

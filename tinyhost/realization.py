@@ -7,10 +7,9 @@ a lazy reader sees the value of its own time.
 """
 from __future__ import annotations
 
-import weakref
-from threading import RLock
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Sequence
 
+from tinyhost._tensor.registry import live_tensors
 from tinyhost.device import Buffer, Device
 from tinyhost.device.buffer import buffer_of, has_storage
 from tinyhost.dtype import strong_dtype
@@ -20,27 +19,8 @@ from tinyhost.ops import AddrSpace, Ops
 from tinyhost.uop import UOp
 from tinyhost.uop.info import ParamArg
 
-
-class Holder(Protocol):
-    """Anything with a ``uop`` that realization may exchange."""
-
-    uop: UOp
-
-
-_live: "weakref.WeakValueDictionary[int, Any]" = weakref.WeakValueDictionary()
-_lock = RLock()
-
-
-def track(tensor: Holder) -> None:
-    """Register a live tensor (weakly)."""
-    with _lock:
-        _live[id(tensor)] = tensor
-
-
-def live_tensors() -> list[Any]:
-    """All tensors alive now."""
-    with _lock:
-        return list(_live.values())
+if TYPE_CHECKING:
+    from tinyhost._tensor.core import TensorCore
 
 
 # *** what becomes storage ***
@@ -192,7 +172,14 @@ def _substitute_live(becomes: dict[UOp, UOp]) -> None:
             t.uop = u
 
 
-def realize(*tensors: Holder, do_update_stats: bool = True) -> None:
+def linear_with_vars(tensors: Sequence[TensorCore]) -> tuple[UOp, dict[str, int]]:
+    """The LINEAR that would compute ``tensors``, over numbered parameters, and the values of its variables."""
+    effects = _effects(_Bases(), {t.uop: None for t in tensors})
+    sink, _, var_vals = _bind(UOp.sink(*effects))
+    return get_linear(sink), var_vals
+
+
+def realize(tensors: Sequence[TensorCore], do_update_stats: bool = True) -> None:
     """Compute ``tensors`` and exchange their graphs for buffers.
 
     Raises:
@@ -220,10 +207,10 @@ def _effects(bases: _Bases, roots: dict[UOp, None]) -> list[UOp]:
     return out
 
 
-def read(tensor: Holder) -> Buffer:
+def read(tensor: TensorCore) -> Buffer:
     """The tensor's elements in row-major order as one buffer, computed if needed."""
     if tensor.uop.device is not None:
-        realize(tensor)
+        realize([tensor])
     u = tensor.uop
     if _is_plain(u):
         return buffer_of(u).ensure_allocated()

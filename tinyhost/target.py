@@ -85,7 +85,7 @@ def format_targets(targets: Iterable[Target]) -> str:
 def _parse_target(text: str) -> Target:
     s = text.strip()
     if any(c.isspace() or c == ";" for c in s):
-        raise TargetError(f"white space or ';' in target string: {s!r}; a target holds none, DEV separates targets by ';'")
+        raise TargetError(f"white space or ';' in target string: {s!r}; ';' separates the targets of DEV")
     optional, body = s.endswith("?"), s.removesuffix("?")
     # the '+' of an arch feature ("x86-64-v3,+fma") follows a ',', the '+' that ends an interface never does
     *left, right = re.split(r"(?<!,)\+", body)
@@ -103,7 +103,7 @@ def _parse_target(text: str) -> Target:
 def _parse_interface(left: str, s: str) -> tuple[str, str]:
     interface, colon, indices = left.rpartition(":") if ":" in left else (left, "", "")
     if not interface and not indices:
-        raise TargetError(f"'+' without an interface in target string: {s!r}; write INTERFACE+NAME or INTERFACE:0,2+NAME")
+        raise TargetError(f"'+' without an interface in target string: {s!r}; write INTERFACE+NAME")
     if indices:
         _parse_indices(indices)
     return interface, indices
@@ -120,7 +120,8 @@ def _check_right(s: str, device: str, renderer: str, provider: str, at: bool, op
         if part and part[0].isdigit():
             raise TargetError(f"{part!r} is not a {what} name in target string: {s!r}; {numbers}")
         if part and not _NAME.fullmatch(part):
-            raise TargetError(f"{part!r} is not a {what} name in target string: {s!r}; names are letters, digits, '_', '-' and '.'")
+            raise TargetError(f"{part!r} is not a {what} name in target string: {s!r}; "
+                              "names are letters, digits, '_', '-' and '.'")
 
 
 def _parse_indices(text: str) -> list[int]:

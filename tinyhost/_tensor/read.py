@@ -26,13 +26,13 @@ class ReadTensor(TensorCore):
 
     def realize(self, *lst: Self, do_update_stats: bool = True) -> Self:
         """Compute self and ``lst`` together; weak values stay virtual."""
-        from tinyhost import realization
         tensors = [t for t in (self, *lst) if not t.dtype.is_weak and not _is_empty(t)]
         for t in tensors:
             if t.uop.device is None:
                 t.uop = store_in_new_buffer(t.uop, canonical_device(None))
         if tensors:
-            realization.realize(tensors, do_update_stats=do_update_stats)
+            from tinyhost import realization  # loads scheduler and engine, at the first realization
+            realization.realize(*tensors, do_update_stats=do_update_stats)
         return self
 
     def schedule_linear(self, *lst: Self) -> UOp:
@@ -47,14 +47,12 @@ class ReadTensor(TensorCore):
 
     def _read(self) -> Buffer:
         """The realized elements in order, on one device."""
-        from tinyhost import realization
         if not all(isinstance(s, int) for s in self.shape):
             raise RuntimeError(f"cannot read data of symbolic shape {self.shape}: shrink it to a concrete shape first")
         t = self.cast(strong_dtype(self.dtype))
-        if t.device is None:
-            t = t._wrap(store_in_new_buffer(t.uop, canonical_device(None)))
-        elif isinstance(t.device, tuple):
+        if isinstance(t.device, tuple):
             t = t._wrap(t.uop.copy_to_device(t.device[0]))
+        from tinyhost import realization
         return realization.read(t)
 
     def data(self) -> memoryview:

@@ -34,4 +34,5 @@ def track(tensor: Any) -> None:
 
 def live_tensors() -> list[Tensor]:
     """All tensors that are alive now, oldest first."""
-    return [t for ref in list(_live.values()) if (t := ref()) is not None]
+    # a collection during the walk removes entries, so walk a copy
+    return [t for ref in _live.copy().values() if (t := ref()) is not None]

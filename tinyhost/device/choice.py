@@ -105,7 +105,7 @@ def _last_resort(rejected: list[str], notes: list[str]) -> Choice:
     if not name:
         raise DeviceUnavailable("no installed device opens: " + "; ".join(rejected or notes or ["none is installed"]))
     host = host_package()
-    why = f"no other device opens ({'; '.join(rejected or notes)})" if rejected or notes else "no other device is installed"
+    why = "no other device " + (f"opens ({'; '.join(rejected or notes)})" if rejected or notes else "is installed")
     return Choice(name, f"using {name}, which is slow and meant for checking, because {why}. For {host.summary}: "
                         f"{host.install}. DEV={name} silences this", notes)
 

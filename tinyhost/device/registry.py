@@ -164,8 +164,8 @@ class Devices:
         start = time.perf_counter()
         token = _opening.set((*_opening.get(), name))
         try:
-            device = watched(lambda: _construct(name, target, spec), f"device {name} of {record.entry.provider} to open "
-                                                                     f"({record.entry.path()})")
+            what = f"device {name} of {record.entry.provider} to open ({record.entry.path()})"
+            device = watched(lambda: _construct(name, target, spec), what)
         except DeviceError as e:
             record.state, record.reason, record.error = State.UNAVAILABLE, str(e), None
             raise
@@ -212,7 +212,7 @@ class Devices:
                 print(f"tinyhost: closing {name} failed: {type(e).__name__}: {e}", file=sys.stderr)
 
     def reset(self) -> None:
-        """Forget metadata, records, hooks and default choices, after packages were installed; opened devices stay open."""
+        """Forget metadata, records, hooks and choices, after packages were installed; opened devices stay open."""
         self._defaults.clear()
         self._last_default = None
         self._checked.clear()
@@ -233,7 +233,7 @@ def _construct(name: str, target: Target, spec: DeviceSpec) -> Compiled:
     cls = load_class(spec.device_class)
     device = cls(name, target, spec)
     if not isinstance(device, Compiled):
-        raise TypeError(f"{spec.device_class} must be a subclass of tinyhost.plugin.v1.Compiled, it made {device!r:.80}")
+        raise TypeError(f"{spec.device_class} must be a subclass of tinyhost.plugin.v1.Compiled, it is {cls!r}")
     return device
 
 
@@ -243,8 +243,8 @@ def _check_same(opened: Compiled, wanted: Target) -> None:
     for what in ("interface", "indices", "provider"):
         ask, have = getattr(wanted, what), getattr(had, what)
         if ask and ask.upper() != have.upper():
-            raise DeviceError(f"DEV asks for {wanted}, but {opened.name} is already open as {had}; {what} cannot change in a "
-                              "running process: start another one")
+            raise DeviceError(f"DEV asks for {wanted}, but {opened.name} is already open as {had}; {what} cannot "
+                              "change in a running process: start another one")
 
 
 Device = Devices()

@@ -18,7 +18,7 @@ _GENERAL = {
 
 
 def check_retired_variables(devices: Iterable[str], opening: str = "", renderers: Iterable[str] = ()) -> None:
-    """Raise TargetError for a retired variable: NAME=1 for `devices`, and the per-device ones of the device `opening`."""
+    """Raise TargetError for a retired variable: NAME=1 for `devices`, NAME_... for the device `opening`."""
     for name, form in _GENERAL.items():
         _check(name, form)
     for device in devices:

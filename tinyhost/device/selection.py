@@ -78,7 +78,7 @@ def renderer_of(device: str) -> Renderer:
 
 
 def compile_target(device: str) -> Target:
-    """The complete target the device's programs are compiled for: device, renderer and arch of the renderer's own device."""
+    """The complete target the device's programs are compiled for, named after the renderer's own device."""
     return _chosen(_key(device))[1]
 
 
@@ -134,9 +134,9 @@ def _chosen(key: _Key) -> tuple[RendererSpec, Target]:
 def _choose(base: str, wanted: Target) -> tuple[RendererSpec, Target]:
     spec = device_spec(base, wanted.provider)
     if not spec.renderers and not wanted.renderer:
-        raise RendererNotFound(f"{base} holds data and runs no kernels, so nothing is compiled for it: move the tensor with "
-                               ".to(device) first" if STORAGE in spec.roles else f"{base} has no renderer of its own; name "
-                               f"one: DEV={base}:DEVICE.RENDERER:arch")
+        raise RendererNotFound(f"{base} holds data and runs no kernels: move the tensor with .to(device) first"
+                               if STORAGE in spec.roles else
+                               f"{base} has no renderer of its own; name one: DEV={base}:DEVICE.RENDERER:arch")
     record = _named(spec, wanted) if wanted.renderer else _first_working(spec, wanted)
     renderer: RendererSpec = catalog().load(record)
     owner = spec if renderer.device == spec.name else None
@@ -169,8 +169,8 @@ def _named(spec: DeviceSpec, wanted: Target) -> Record:
     if record is None:
         raise RendererNotFound(_unknown_renderer(spec, name))
     if reason := _why_not(record):
-        raise RendererUnavailable(f"DEV asks for the renderer {name} of {spec.name}, which does not work here: {reason}. "
-                                  + _those_that_work(spec))
+        raise RendererUnavailable(f"DEV asks for the renderer {name} of {spec.name}, which does not work here: "
+                                  f"{reason}. {_those_that_work(spec)}")
     return record
 
 
@@ -179,8 +179,8 @@ def _of_another_device(spec: DeviceSpec, wanted: Target) -> Record | None:
     if len(offered) > 1:
         arch = f":{wanted.arch}" if wanted.arch else ""
         choices = " or ".join(f"DEV={spec.name}:{full}{arch}" for full in offered)
-        raise RendererNotFound(f"{spec.name} has no renderer {wanted.renderer} of its own, and more than one device offers "
-                               f"one: {', '.join(offered)}. Write {choices}")
+        raise RendererNotFound(f"{spec.name} has no renderer {wanted.renderer} of its own, and more than one device "
+                               f"offers one: {', '.join(offered)}. Write {choices}")
     return catalog().renderer(offered[0]) if offered else None
 
 
@@ -203,8 +203,9 @@ def _first_working(spec: DeviceSpec, wanted: Target) -> Record:
         reason = _why_not(record)
         if not reason:
             if rejected:
-                warnings.warn(f"{spec.name} uses the renderer {record.name.partition('.')[2]}, because a better one does not "
-                              f"work here: {'; '.join(rejected)}", FallbackWarning, stacklevel=6)
+                name = record.name.partition(".")[2]
+                warnings.warn(f"{spec.name} uses the renderer {name}, because a better one does not work here: "
+                              + "; ".join(rejected), FallbackWarning, stacklevel=6)
             return record
         rejected.append(f"{record.name.partition('.')[2]}: {reason}")
     raise RendererUnavailable(f"no renderer of {spec.name} works here: {'; '.join(rejected) or 'none is installed'}. "
@@ -226,7 +227,8 @@ def _construct(spec: RendererSpec, target: Target) -> Renderer:
     try:
         made = load_class(spec.renderer_class)(target)
         if not isinstance(made, Renderer):
-            raise TypeError(f"{spec.renderer_class} must be a subclass of tinyhost.plugin.v1.Renderer, it made {made!r:.80}")
+            raise TypeError(f"{spec.renderer_class} must be a subclass of tinyhost.plugin.v1.Renderer, it made "
+                            f"{made!r:.80}")
     except (Exception, SystemExit) as e:  # whatever a compiler binding raised
         error = PluginExit(f"it called sys.exit({e.code!r})") if isinstance(e, SystemExit) else e
         reason = _BROKEN[spec.name] = str(e) if isinstance(e, RendererError) else describe(error)
@@ -250,6 +252,6 @@ def _unknown_renderer(spec: DeviceSpec, name: str) -> str:
     known = known_devices().get(spec.name)
     near = nearest(name, [*own, *(known.renderers if known else []), *catalog().names(RENDERERS)])
     mean = f"; did you mean {' or '.join(near)}?" if near else "."
-    return (f"no installed distribution offers a renderer {name!r} for {spec.name}{mean} Installed for {spec.name} are: "
-            + (", ".join(own) or "none") + f". Of other devices: {', '.join(catalog().names(RENDERERS)) or 'none'}, "
+    return (f"no installed distribution offers a renderer {name!r} for {spec.name}{mean} Installed for {spec.name} "
+            f"are: {', '.join(own) or 'none'}. Of other devices: {', '.join(catalog().names(RENDERERS)) or 'none'}, "
             f"written DEV={spec.name}:DEVICE.RENDERER:arch")

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from tinyhost.mixin.creation import CreationMixin
 from tinyhost.mixin.dtype import DTypeMixin
+from tinyhost.mixin.indexing import IndexMixin
 from tinyhost.mixin.reduce import ReduceMixin
 
 
-class OpMixin(ReduceMixin, CreationMixin, DTypeMixin):
+class OpMixin(ReduceMixin, IndexMixin, CreationMixin, DTypeMixin):
     """Everything but randomness, which needs state that only Tensor has."""
 
     __slots__ = ()

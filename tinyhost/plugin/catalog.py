@@ -21,7 +21,6 @@ from tinyhost.errors import (
     PluginError,
     PluginIncompatible,
     PluginWarning,
-    RendererNotFound,
 )
 from tinyhost.plugin.guard import resolve, watched
 from tinyhost.plugin.known import also_called, known_devices, nearest
@@ -123,7 +122,7 @@ class Catalog:
     # look-up
 
     def device(self, name: str, provider: str = "") -> Record:
-        """The record of a device asked for by name or alias; raises a DeviceError or PluginError that says what to do."""
+        """The record of a device asked for by name or alias; raises a DeviceError or PluginError."""
         if (required := TINYHOST_REQUIRE.value) != self._requirements_met:
             check_required(required)
             self._requirements_met = required
@@ -165,8 +164,8 @@ class Catalog:
     def _unusable(self, record: Record) -> PluginError:
         provider = record.entry.provider
         if record.state is State.DISABLED:
-            return PluginDisabled(f"the {record.kind} {record} is installed, but TINYHOST_PLUGINS={TINYHOST_PLUGINS.value!r} "
-                                  f"leaves it out; add {provider.key!r} to it, or unset it")
+            return PluginDisabled(f"the {record.kind} {record} is installed, but TINYHOST_PLUGINS="
+                                  f"{TINYHOST_PLUGINS.value!r} leaves it out; add {provider.key!r} to it, or unset it")
         return PluginIncompatible(f"the {record.kind} {record} cannot be used: {record.reason} ({record.origin()}). "
                                   f"Install versions that fit: pip install -U tinyhost {provider.distribution}")
 
@@ -204,7 +203,7 @@ class Catalog:
             return record.spec
 
     def try_load(self, record: Record) -> bool:
-        """Load what nobody asked for by name: a failure is recorded and is one warning (an error under TINYHOST_STRICT)."""
+        """Load what nobody asked for by name: a failure is one warning, and an error under TINYHOST_STRICT."""
         known = record.state is State.BROKEN
         try:
             self.load(record)
@@ -218,7 +217,8 @@ class Catalog:
 
     def _import(self, record: Record) -> None:
         try:
-            found = watched(lambda: resolve(record.entry.value), f"import of the {record.kind} {record} ({record.entry.path()})")
+            what = f"import of the {record.kind} {record} ({record.entry.path()})"
+            found = watched(lambda: resolve(record.entry.value), what)
             _check_spec(record, found)
         except Exception as e:  # whatever third-party code raised; the record keeps it
             mark_broken(record, e)
@@ -231,7 +231,7 @@ def _check_spec(record: Record, found: object) -> None:
     if expected is None:
         return
     if not isinstance(found, (DeviceSpec, RendererSpec)) or type(found) is not expected:
-        raise TypeError(f"{record.entry.value} must be a {expected.__name__}, it is {type(found).__name__}: {found!r:.80}")
+        raise TypeError(f"{record.entry.value} must be a {expected.__name__}, it is {found!r:.80}")
     if found.name != record.name:
         raise ValueError(f"the entry point is named {record.entry.name!r}, its {expected.__name__} {found.name!r}; "
                          "both must be the same")
@@ -259,11 +259,12 @@ def _remedy(record: Record) -> str:
     if name and name.startswith("tinyhost.plugin.v"):
         return (f"It was made for the plugin API {name.rpartition('.')[2]}, this core offers v1: "
                 f"pip install -U tinyhost {provider.distribution}")
-    if isinstance(error, ModuleNotFoundError) and name and name.partition(".")[0] != record.entry.module.partition(".")[0]:
-        return f"It needs the module {name.partition('.')[0]!r}, which is not installed; reinstall it with what it needs: " \
-               f"pip install -U {provider.distribution}"
-    return f"Repair or remove it: pip install -U {provider.distribution}, pip uninstall {provider.distribution}, " \
-           f"or TINYHOST_PLUGINS=-{provider.key}"
+    own = record.entry.module.partition(".")[0]
+    if isinstance(error, ModuleNotFoundError) and name and (top := name.partition(".")[0]) != own:
+        return (f"It needs the module {top!r}, which is not installed; reinstall it with what it needs: "
+                f"pip install -U {provider.distribution}")
+    return (f"Repair or remove it: pip install -U {provider.distribution}, pip uninstall {provider.distribution}, "
+            f"or TINYHOST_PLUGINS=-{provider.key}")
 
 
 def not_installed(what: str) -> str:

@@ -53,7 +53,7 @@ class HookHost:
         return None
 
     def register(self, module: object, record: Record) -> None:
-        """Check a loaded plugin and make its hooks callable; raises HookError and leaves nothing behind when it is rejected."""
+        """Check a loaded plugin and make its hooks callable; a rejected one raises HookError and leaves no trace."""
         manager = self._made_manager()
         name = f"{record.entry.provider.key}:{record.name}"
         try:
@@ -129,14 +129,15 @@ class HookHost:
     def _check(manager: pluggy.PluginManager, module: object, name: str, record: Record) -> None:
         from tinyhost.plugin import hookspecs
         known = [n for n in dir(hookspecs) if n.startswith("tinyhost_")]
+        who = f"{record.entry.provider} ({record.entry.value})"
         for caller in manager.get_hookcallers(manager.get_plugin(name)) or []:
             if caller.spec is None:
                 near = [n.lower() for n in nearest(caller.name, [k.upper() for k in known])]
-                raise HookError(f"{record.entry.provider} ({record.entry.value}) implements {caller.name}, which is no hook of "
-                                f"tinyhost; " + (f"did you mean {near[0]}?" if near else f"hooks are {', '.join(known)}"))
+                mean = f"did you mean {near[0]}?" if near else f"hooks are {', '.join(known)}"
+                raise HookError(f"{who} implements {caller.name}, which is no hook of tinyhost; {mean}")
             if any(i.plugin_name == name and (i.hookwrapper or i.wrapper) for i in caller.get_hookimpls()):
-                raise HookError(f"{record.entry.provider} ({record.entry.value}) wraps {caller.name}; hook wrappers are not "
-                                "supported, because each implementation is called on its own")
+                raise HookError(f"{who} wraps {caller.name}; hook wrappers are not supported, because each "
+                                "implementation is called on its own")
 
 
 def _by_name(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[[dict[str, Any]], Any]:

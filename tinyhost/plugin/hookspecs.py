@@ -35,7 +35,7 @@ def tinyhost_doctor(device: str) -> Sequence[Mapping[str, Any]] | None:
 
 @hookspec
 def tinyhost_cli(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add subcommands to `tinyhost`; each sets the default `run`, a function from the parsed arguments to an exit status."""
+    """Add subcommands to `tinyhost`; each sets the default `run`, from the parsed arguments to an exit status."""
 
 
 @hookspec
@@ -55,4 +55,4 @@ def tinyhost_profile(events: Sequence[Any]) -> None:
 
 @hookspec
 def tinyhost_select(candidates: Sequence[Mapping[str, Any]]) -> str | None:
-    """The name to try first when nobody named a device; candidates are mappings with name, tier, count, distribution."""
+    """The name to try first when nobody named a device; candidates hold name, tier, count and distribution."""

@@ -32,7 +32,7 @@ class Outcome:
 
 
 def run_isolated(function: str, arguments: Sequence[Any], limit: float) -> list[Outcome]:
-    """Call `function` once per argument, each in its own process and all at once; each may take `limit` seconds (0: no limit)."""
+    """Call `function` once per argument, each in its own process, all at once, for `limit` seconds (0: no limit)."""
     children = [_start(function, argument) for argument in arguments]
     if len(children) == 1:
         return [_collect(children[0], limit)]

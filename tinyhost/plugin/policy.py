@@ -29,8 +29,8 @@ class Selection:
             return Selection(frozenset(), exclude=True)
         minus = [item.startswith("-") for item in items]
         if any(minus) and not all(minus):
-            raise VariableError(f"TINYHOST_PLUGINS={text}: expected either names to use ('cpu,amd') or names to leave out "
-                                "('-amd,-nv'), not both")
+            raise VariableError(f"TINYHOST_PLUGINS={text}: expected either names to use ('cpu,amd') or names to leave "
+                                "out ('-amd,-nv'), not both")
         return Selection(frozenset(normalize(item.removeprefix("-")) for item in items), exclude=any(minus))
 
     def admits(self, entry: Entry) -> bool:
@@ -94,7 +94,8 @@ def _missing(item: str, text: str) -> str:
     try:
         parsed = Requirement(item)
     except InvalidRequirement as e:
-        raise VariableError(f"TINYHOST_REQUIRE={text}: expected requirements like 'tinyhost-amd>=0.3', separated by ',': {e}") from None
+        raise VariableError(f"TINYHOST_REQUIRE={text}: expected requirements like 'tinyhost-amd>=0.3', separated "
+                            f"by ',': {e}") from None
     try:
         version = importlib.metadata.version(parsed.name)
     except importlib.metadata.PackageNotFoundError:

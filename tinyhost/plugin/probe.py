@@ -36,7 +36,7 @@ class Probe:
 
 def probe_devices(records: Sequence[Record]) -> list[Probe]:
     """Probe each device in a child process, all at once, each within TINYHOST_PROBE_TIMEOUT seconds."""
-    outcomes = run_isolated("tinyhost.plugin.child:probe_entry", [[r.entry.name.upper(), r.entry.value] for r in records],
-                            TINYHOST_PROBE_TIMEOUT.value)
+    jobs = [[r.name, r.entry.value] for r in records]
+    outcomes = run_isolated("tinyhost.plugin.child:probe_entry", jobs, TINYHOST_PROBE_TIMEOUT.value)
     return [Probe(r, ok=False, reason=o.failure, failed=True) if o.failure else Probe(r, **o.value)
             for r, o in zip(records, outcomes, strict=True)]

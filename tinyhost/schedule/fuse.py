@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from tinyhost.helpers import prod
-from tinyhost.schedule.cost import NOTHING, Facts, elements, facts_of
+from tinyhost.schedule.cost import Facts, elements, facts_of
 from tinyhost.schedule.graph import Kernel, TensorGraph, extent_of
 from tinyhost.schedule.indexing import Gate, Indexing, Indices, either
-from tinyhost.schedule.storage import region_of, storage_root
+from tinyhost.schedule.storage import region_of
 from tinyhost.uop import AxisType, GroupOp, Ops, UOp
 
 RECOMPUTE_COST = 64  # operations that may be repeated, an element, to save a store and its loads
@@ -45,6 +45,7 @@ class Fusion:
         self.homes: dict[UOp, Kernel] = {}
         self.chosen: dict[UOp, Readings] = {}  # values stored by choice, and how they would be read
         self.facts: dict[UOp, Facts] = {}
+        self._absorbed: set[UOp] = set()  # CONTIGUOUS nodes whose only user is the store of an output
         self._outputs: dict[UOp, Kernel] = {}  # value -> kernel that stores exactly it in an output nobody else touches
 
     def run(self) -> None:
@@ -70,6 +71,8 @@ class Fusion:
                 spread(self, u, kernel, indices, reading)
 
     def _read(self, u: UOp, kernel: Kernel, indices: Indices, reading: Reading) -> None:
+        if u.op not in _SPREAD:
+            return
         readings = self.readings.get(u)
         key = (kernel, indices)
         if readings is None:
@@ -83,28 +86,31 @@ class Fusion:
     def _read_value(self, kernel: Kernel) -> None:
         self._read(kernel.value, kernel, kernel.ranges, Reading(None, 1, False))
 
-    def open(self, u: UOp) -> Kernel:
-        """A kernel that stores ``u`` in storage of its own."""
+    def open(self, u: UOp, device: str | None) -> Kernel:
+        """A kernel that stores ``u`` in storage of its own on ``device``."""
         value = u.src[0] if u.op is Ops.CONTIGUOUS else u
         kernel = self.kernels[u] = Kernel(u, value, u.shape)
+        kernel.device = device
         if u.op is Ops.CONTIGUOUS:
             kernel.opts = u.arg
         return kernel
 
     def _open_store(self, u: UOp) -> None:
         target, value = u.src[:2]
-        if u not in self.graph.consumers or value.op is Ops.COPY and region_of(target) is not None and self._only(value, u):
-            return
         region = region_of(target)
+        if value.op is Ops.COPY and region is not None and self._only(value, u):
+            return  # the copy writes the target itself
         whole = region is not None and region.whole
-        if whole:
-            while value.op is Ops.RESHAPE and value.src[0].max_numel() == target.max_numel():
-                value = value.src[0]
+        user, sole = u, True
+        while whole and value.op is Ops.RESHAPE:
+            sole = sole and self._only(value, user)
+            user, value = value, value.src[0]
         opts = None
-        if value.op is Ops.CONTIGUOUS and self._only(value, u):
+        if value.op is Ops.CONTIGUOUS and sole and self._only(value, user):
+            self._absorbed.add(value)
             value, opts = value.src[0], value.arg
         kernel = self.kernels[u] = Kernel(u, value, value.shape if whole else target.shape)
-        kernel.opts, kernel.whole = opts, whole
+        kernel.opts, kernel.whole, kernel.device = opts, whole, target.device
         states = [c for c in self.graph.consumers[u] if c.op is Ops.AFTER]
         if whole and len(states) == 1 and states[0].src[1:] == (u,) and self._untouched(u, states[0]):
             kernel.state = states[0]
@@ -122,28 +128,28 @@ class Fusion:
         while True:
             if not allowed.issuperset(self.graph.consumers[place]):
                 return False
-            if not place.src:
+            if place.op in _BUFFERS:
                 return True
             if place.op not in GroupOp.Movement:
                 return False
             allowed, place = {place}, place.src[0]
 
     def _visit_contiguous(self, u: UOp) -> None:
+        if u in self._absorbed:
+            return
         home = self._outputs.get(u)
-        if home is not None:
+        if home is None:
+            self._read_value(self.open(u, u.device))
+        else:
             self.homes[u] = home
             home.opts = u.arg
             self._read(u.src[0], home, home.ranges, Reading(None, 1, False))
-            return
-        if all(c.op is Ops.STORE and c in self.kernels and self.kernels[c].value is u.src[0] for c in self.graph.consumers[u]):
-            return  # the store that is its only user materialises the value
-        self._read_value(self.open(u))
 
     # *** decisions ***
     def _decide(self, u: UOp, readings: Readings) -> Readings:
         facts = self.facts[u]
         home = self._outputs.get(u)
-        if home is not None and (facts.cost or facts.pending) and facts is not NOTHING:
+        if home is not None and (facts.cost or facts.pending):
             own = {key: r for key, r in readings.items() if key[0] is home and key[1] == home.ranges}
             if own:
                 self.homes[u] = home
@@ -151,7 +157,7 @@ class Fusion:
         if _is_widening(u) or not should_store(u, facts, readings):
             return readings
         self.chosen[u] = readings
-        kernel = self.open(u)
+        kernel = self.open(u, u.device or next(iter(readings))[0].device)
         return {(kernel, kernel.ranges): Reading(None, 1, False)}
 
     def _take_back(self) -> None:
@@ -212,17 +218,12 @@ def bitcast_places(indexing: Indexing, u: UOp, indices: Indices) -> tuple[Indice
     old, new = u.src[0].dtype.itemsize, u.dtype.itemsize
     if old == new:
         return None
-    math, last = indexing.math, math_last(indices)
+    math, last = indexing.math, indices[-1]
     if old > new:
         return ((*indices[:-1], math.build(math.divmod(math.parse(last), old // new)[0])),)
     n = new // old
     const, terms = math.parse(last)
     return tuple((*indices[:-1], math.build((const * n + k, {a: c * n for a, c in terms.items()}))) for k in range(n))
-
-
-def math_last(indices: Indices) -> UOp:
-    """Index along the last axis."""
-    return indices[-1]
 
 
 def _is_widening(u: UOp) -> bool:
@@ -260,6 +261,7 @@ def _evaluations(key: tuple[Kernel, Indices], reading: Reading, hoist: bool) -> 
     return int(prod(kernel.sizes[:depth]))
 
 
+_BUFFERS = frozenset({Ops.PARAM, Ops.BUFFER})
 _SPREAD = {
     **dict.fromkeys(GroupOp.Movement, Fusion._through_movement),
     **dict.fromkeys(GroupOp.ALU | {Ops.CAST}, Fusion._through_alu),

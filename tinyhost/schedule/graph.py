@@ -58,11 +58,12 @@ class Kernel:
     equal extents share their ranges; a reduction inside another gets its own.
     """
 
-    __slots__ = ("node", "value", "shape", "ranges", "sizes", "state", "opts", "whole", "_reduce_ranges", "_next_id")
+    __slots__ = ("node", "value", "shape", "ranges", "sizes", "state", "device", "opts", "whole", "_reduce_ranges", "_next_id")
 
     def __init__(self, node: UOp, value: UOp, shape: Shape) -> None:
         self.node, self.value, self.shape = node, value, shape
         self.state: UOp = node  # what readers of the stored value depend on
+        self.device: str | None = None
         self.opts: tuple[Any, ...] | None = None
         self.whole = True  # the target is all of some storage, in row-major order of shape
         self._next_id = 0

@@ -12,7 +12,7 @@ import threading
 import weakref
 from typing import Any, Callable, Iterator, Sequence, TypeVar
 
-from tinyhost.dtype import ConstFloat, DType, Invalid, dtypes, strong_dtype
+from tinyhost.dtype import ConstFloat, DType, Invalid, dtypes, strong_dtype, to_dtype
 from tinyhost.helpers import prod
 from tinyhost.mixin import OpMixin
 from tinyhost.ops import AddrSpace, AxisType, GroupOp, Ops
@@ -301,12 +301,12 @@ class UOp(OpMixin):
 
     def cast(self, dtype: Any) -> UOp:
         """Value conversion; the same dtype is the value itself."""
-        dt = dtype if isinstance(dtype, DType) else getattr(dtypes, dtype)
+        dt = dtype if type(dtype) is DType else to_dtype(dtype)
         return self if self.dtype is dt else UOp(Ops.CAST, (self,), dt)
 
     def bitcast(self, dtype: Any) -> UOp:
         """The same bytes read as another dtype."""
-        dt = dtype if isinstance(dtype, DType) else getattr(dtypes, dtype)
+        dt = dtype if type(dtype) is DType else to_dtype(dtype)
         return self if self.dtype is dt else UOp(Ops.BITCAST, (self,), dt)
 
     @staticmethod

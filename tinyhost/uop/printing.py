@@ -57,11 +57,11 @@ def _shared(root: Any) -> set[Any]:
     return {u for u, n in uses.items() if n > 1}
 
 
-def node_repr(root: Any) -> str:
+def tree(root: Any) -> str:
     """``repr`` of a node: nested ``UOp(...)``, two spaces per level; a shared node is named at its first use.
 
     >>> from tinyhost.uop import Ops, UOp
-    >>> print(node_repr(UOp(Ops.ADD, (UOp(Ops.CONST, arg=42), UOp(Ops.CONST, arg=3)))))
+    >>> print(tree(UOp(Ops.ADD, (UOp(Ops.CONST, arg=42), UOp(Ops.CONST, arg=3)))))
     UOp(Ops.ADD, arg=None, src=(
       UOp(Ops.CONST, arg=42, src=()),
       UOp(Ops.CONST, arg=3, src=()),))

@@ -192,7 +192,7 @@ def substitute(root: UOp, dvars: dict[UOp, UOp], name: str | None = None, extra_
 
 def _substitute_plain(root: UOp, real: dict[UOp, UOp], walk: bool, enter_calls: bool, name: str | None) -> UOp:
     """Substitution without other rules needs no matcher: rebuild what lies above a key."""
-    if not walk and any(v.op not in _LEAVES and not real.keys().isdisjoint(v.toposort()) for v in real.values()):
+    if not walk and any(v in real or (v.op not in _LEAVES and not real.keys().isdisjoint(v.toposort())) for v in real.values()):
         return graph_rewrite(root, _substitute, real, bottom_up=True, name=name, enter_calls=enter_calls)
     done: dict[UOp, UOp] = dict(real)
     stack: list[tuple[UOp, bool]] = [(root, False)]

@@ -194,7 +194,7 @@ def kind_name(kind: int) -> str:
 
 
 # Ops of the framework that stand between instructions; each is explained where it is selected and where it is emitted.
-_PSEUDO = ("DEFINE", "LABEL", "COPY", "SKIP_LOAD", "SKIP_STORE", "GATHER", "LOOP_HEAD", "LOOP_END", "ZERO", "ONES", "ARG")
+_PSEUDO = ("DEFINE", "ALIAS", "LABEL", "COPY", "ARG", "ZERO", "ONES", "SKIP_LOAD", "SKIP_STORE")
 
 
 class OpcodeTable:

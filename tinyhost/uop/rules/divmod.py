@@ -31,12 +31,12 @@ def _mod(x: UOp, c: int) -> UOp:
     return UOp(Ops.FLOORMOD, (x, _const(c)))
 
 
-def _add(terms: Terms, atom: UOp, k: int) -> None:
-    """terms += k * atom, with the atom itself taken apart if it is a sum or a literal product."""
-    parts, const = linear(atom)
-    assert const == 0 or atom.op is not Ops.CONST
+def _add(terms: Terms, x: UOp) -> int:
+    """terms += x, taken apart if it is a sum or a product with a literal; gives its constant."""
+    parts, const = linear(x)
     for t, q in parts.items():
-        terms[t] = terms.get(t, 0) + k * q
+        terms[t] = terms.get(t, 0) + q
+    return const
 
 
 def _multiple_of(atom: UOp) -> int:
@@ -85,11 +85,10 @@ def div_by_literal(u: UOp, x: UOp, c: UOp) -> UOp | None:
     if quotient is None:
         if not changed:
             return None
-        _add(out, _div(from_linear(rest, const), d), 1)
-        return from_linear(out, out_const)
+        quotient = _div(from_linear(rest, const), d), 0
     inner, n = quotient
     if inner is not None:
-        _add(out, inner, 1)
+        n += _add(out, inner)
     return from_linear(out, out_const + n)
 
 
@@ -107,10 +106,10 @@ def _quotient(rest: Terms, const: int, d: int) -> tuple[UOp | None, int] | None:
     if (split := _small_rest(rest, const, d)) is not None:
         g, main, _, _, n = split
         return _div(from_linear(main, const // g + n), d // g), 0
-    if len(rest) == 1:
-        return _quotient_of_one(*next(iter(rest.items())), const, d)
+    if len(rest) == 1 and (one := _quotient_of_one(*next(iter(rest.items())), const, d)) is not None:
+        return one
     for t, k in rest.items():
-        if (k * _multiple_of(t)) % d == 0:
+        if (k * _multiple_of(t)) % d == 0 and (const or len(rest) > 1):
             others = {o: q for o, q in rest.items() if o is not t}
             return from_linear({_div(scaled(t, k), d): 1, _div(from_linear(others, const), d): 1}, 0), 0
     return None

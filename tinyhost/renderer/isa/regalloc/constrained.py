@@ -35,7 +35,7 @@ class _Assignment:
         self.dying: set[int] = set()
         self.placed: set[int] = set()  # values whose home some operand reads: they stay
         self.lent = 0
-        self.claimed = 0  # lent to a definition: stays so in the late phase
+        self.claimed = 0  # lent to a definition or a late read: stays so in the late phase
         self.folded = False
 
     def run(self) -> None:
@@ -74,18 +74,17 @@ class _Assignment:
             mask ^= low
             r = low.bit_length() - 1
             v = state.holder[r]
-            if v < 0 or at_home.get(r, v) == v and not low & self._blocked(v) and (r in at_home or v in self.dying):
-                continue
-            self._move_away(v, ~0)
+            if at_home.get(r, v) != v or low & self._blocked(v):
+                self._move_away(v)
 
-    def _move_away(self, v: int, mask: int) -> None:
-        """Give v another register within ``mask``, or none."""
+    def _move_away(self, v: int) -> None:
+        """Give v another register, or none."""
         state, plan = self.state, self.plan
         for k, r in plan.fixed.items():
             if self.vregs[k] == v and k in plan.uses and state.free & ~self._blocked(v) >> r & 1:
                 state.move(v, r, self.i)
                 return
-        mask &= state.masks[v] & ~plan.early_mask & ~self._blocked(v)
+        mask = state.masks[v] & ~plan.early_mask & ~self._blocked(v)
         r = state.pick(v, mask, self.i)
         if r < 0:
             candidates = mask & ~self._registers(self.operands)
@@ -117,7 +116,7 @@ class _Assignment:
             self.locations[k] = r
             if state.reg[v] != r:
                 if v in self.placed or self._blocked(v) >> r & 1:
-                    self._copy(v, r)
+                    self._copy(k, r)
                     continue
                 self._settle(v, r)
             self.placed.add(v)
@@ -129,13 +128,16 @@ class _Assignment:
         else:
             self.state.fill(v, r, self.i)
 
-    def _copy(self, v: int, r: int) -> None:
-        """Lend the free register r to an operand and put v's value there."""
+    def _copy(self, k: int, r: int) -> None:
+        """Lend the free register r to operand k and put its value there."""
+        v = self.vregs[k]
         if self.state.reg[v] >= 0:
             self.state.emit(self.i, Edit(MOVE, v, r, self.state.reg[v]))
         else:
             self.state.read_memory(v, r, self.i)
         self._lend(r)
+        if k in self.plan.late_uses:
+            self.claimed |= 1 << r
 
     def _lend(self, r: int) -> None:
         bit = 1 << r
@@ -172,7 +174,7 @@ class _Assignment:
                 return
         r = self._room(v, allowed & ~plan.early_def_mask)
         if r >= 0:
-            self._copy(v, r)
+            self._copy(k, r)
             self.locations[k] = r
         elif state.reg[v] < 0 and plan.memory[k] and not self.folded and not state.remat[v]:
             self._fold(k, v)
@@ -213,7 +215,9 @@ class _Assignment:
         for k, j in self.plan.tied.items():
             source, r = self.vregs[j], self.locations[j]
             bit = 1 << r
-            if not bit & self.lent:  # the read is at its value's home
+            if bit & self.claimed:
+                r = self._tie_copy(k, j, r)
+            elif not bit & self.lent:  # the read is at its value's home
                 if source in self.dying and source not in self.late:
                     state.release(source)
                     self._lend(r)
@@ -226,9 +230,10 @@ class _Assignment:
         state, target, source = self.state, self.vregs[k], self.vregs[j]
         fresh = self._room(target, state.masks[target] & ~self.plan.late_mask & ~self._read_registers())
         if fresh >= 0:
-            self._copy(source, fresh)
+            state.emit(self.i, Edit(MOVE, source, fresh, r))
+            self._lend(fresh)
             return fresh
-        if source in self.late:
+        if source in self.late or state.reg[source] != r:
             raise too_many(state, self.i, target)
         state.evict(source, self.i)
         self._lend(r)
@@ -289,8 +294,5 @@ class _Assignment:
         state.free |= self.lent
         state.used_mask |= plan.clobber_mask
         for k in plan.defs:
-            state.take(self.vregs[k], self.locations[k])
-        for k in plan.defs:
-            state.release(self.vregs[k])
             write(state, self.vregs[k], self.locations[k], self.reads[k])
         state.locations[self.i] = self.locations

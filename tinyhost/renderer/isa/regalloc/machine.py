@@ -67,8 +67,8 @@ class Plan:
     """What a signature asks, in dense numbers and masks.
 
     ``plain``: early uses anywhere, at most one late definition anywhere or tied, no clobbers: the fast path.
-    ``early_mask``:
-    registers of FIXED uses. ``late_mask``: clobbers and FIXED definitions, where no value may outlive the instruction.
+    ``early_mask``: registers of FIXED uses. ``late_mask``: clobbers and FIXED definitions, where no value may outlive
+    the instruction.
     """
 
     __slots__ = ("machine", "arity", "uses", "uses_reversed", "defs", "tied", "tied_defs", "memory", "plain", "fixed",
@@ -138,6 +138,12 @@ class Plan:
             if 1 << self.fixed[k] & self.late_mask:
                 raise AllocationError(f"operand {k} in {self.machine.name(self.fixed[k])} is reused by a definition, "
                                       f"but another definition is fixed to that register")
+        if self.early_mask & self.early_def_mask:
+            raise AllocationError("a read operand is fixed to the register of an early definition")
+        for k in self.late_uses & self.fixed.keys():
+            if 1 << self.fixed[k] & self.late_mask:
+                raise AllocationError(f"operand {k} is read late in {self.machine.name(self.fixed[k])}, which the "
+                                      f"instruction writes or clobbers")
         for role, operands in (("read", self.uses), ("written", self.defs)):
             fixed = [self.fixed[k] for k in operands if k in self.fixed]
             if len(set(fixed)) != len(fixed):

@@ -179,6 +179,11 @@ class State:
         candidates = candidates & live.allowed[v] or candidates
         return (candidates & -candidates).bit_length() - 1
 
+    def pick_outside(self, v: int, mask: int) -> int:
+        """The best free register of v's class outside ``mask``, or -1."""
+        candidates = self.free & self.masks[v] & ~mask
+        return (candidates & -candidates).bit_length() - 1
+
     def reserved_until(self, v: int, position: int) -> int:
         """Registers that constraints take away while v may be live (the next few constrained instructions)."""
         reserved, last = self.reserved, 2 * self.live.high[v]

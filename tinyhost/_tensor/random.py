@@ -1,0 +1,183 @@
+"""Random tensors: distributions over Threefry words.
+
+Takes shapes and parameters; every draw advances its device's counter. Uniform floats are mantissa bits under the exponent
+of 1, less 1; normal ones are Box-Muller pairs.
+"""
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tinyhost._tensor.core import DeviceLike, TensorCore, canonical_device
+from tinyhost.dtype import dtypes, to_dtype
+from tinyhost.env import TRAINING
+from tinyhost.errors import DTypeError, ShapeError
+from tinyhost.helpers import argfix, ceildiv, prod
+from tinyhost.rng import state
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from tinyhost.dtype import DTypeLike
+
+_ONE = {16: {10: 0x3C00, 7: 0x3F80}, 32: {23: 0x3F800000}, 64: {52: 0x3FF0000000000000}, 8: {3: 0x38, 2: 0x3C}}
+_UINT = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}
+
+
+class RandomTensor(TensorCore):
+    """rand, randn, randint, uniform, normal, initialisers, multinomial, dropout."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def manual_seed(seed: int = 0) -> None:
+        """Set the seed of every device and start their counters at 0."""
+        state.reseed(seed)
+
+    @classmethod
+    def rand(cls, *shape: Any, device: DeviceLike = None, dtype: DTypeLike | None = None, contiguous: bool = True) -> Self:
+        """Uniform floats in [0, 1).
+
+        Raises:
+            DTypeError: the dtype is no float with a fixed width.
+            ShapeError: an extent is negative or symbolic.
+        """
+        dt = dtypes.default_float if dtype is None else to_dtype(dtype)
+        if not dt.is_float or dt.is_weak or dt in dtypes.fp8_fnuz:
+            raise DTypeError(f"rand needs a float dtype such as float32, got {dt}: use randint for integers")
+        dims = argfix(*shape)
+        if not all(isinstance(s, int) and s >= 0 for s in dims):
+            raise ShapeError(f"rand needs extents that are non-negative ints, got {dims}")
+        target = canonical_device(device)
+        if not isinstance(target, str):
+            raise ValueError(f"rand draws on one device, got {target}")
+        count = prod(dims)
+        if count == 0:
+            return cls._const(0, dt)._broadcast_to(dims)
+        words = ceildiv(count * dt.itemsize, 4)
+        key, counter = state.draw(cls, target, words)
+        bits = cls.random_bits(key, counter, words)
+        ret = cls._unit_floats(bits, dt, count).reshape(dims)
+        return ret.contiguous() if contiguous else ret
+
+    @classmethod
+    def _unit_floats(cls, bits: Self, dtype: Any, count: int) -> Self:
+        """Words as floats in [0, 1): the top mantissa bits under the exponent of 1, less 1."""
+        mantissa = dtypes.finfo(dtype)[1]
+        width = dtype.bitsize
+        if width == 64 and bits.shape[0] % 2:
+            raise AssertionError("64-bit floats take an even number of words")
+        uints = bits.bitcast(_UINT[width])
+        one = (uints >> (width - mantissa)) | _ONE[width][mantissa]
+        return one.bitcast(dtype).shrink(((0, count),)) - 1
+
+    def rand_like(self, **kwargs: Any) -> Self:
+        """``rand`` with self's shape, dtype and device."""
+        return self.rand(self.shape, **{"device": self.device, "dtype": self.dtype, **kwargs})
+
+    @classmethod
+    def randn(cls, *shape: Any, dtype: DTypeLike | None = None, **kwargs: Any) -> Self:
+        """Normal floats of mean 0 and deviation 1."""
+        dt = dtypes.default_float if dtype is None else to_dtype(dtype)
+        contiguous = kwargs.pop("contiguous", True)
+        pair = cls.rand(2, *argfix(*shape), dtype=dtypes.float32, contiguous=False, **kwargs)
+        u0, u1 = (x.reshape(x.shape[1:]) for x in pair.split(1))
+        ret = ((u0 * (2 * math.pi)).cos() * ((1 - u1).log() * -2).sqrt()).cast(dt)
+        return ret.contiguous() if contiguous else ret
+
+    def randn_like(self, dtype: DTypeLike | None = None, **kwargs: Any) -> Self:
+        """``randn`` with self's shape and device, and its dtype unless another is given."""
+        return self.randn(self.shape, dtype=self.dtype if dtype is None else dtype, **{"device": self.device, **kwargs})
+
+    @classmethod
+    def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: DTypeLike | None = None, **kwargs: Any) -> Self:
+        """Numbers in [low, high); an integer dtype truncates."""
+        dt = dtypes.default_float if dtype is None else to_dtype(dtype)
+        base = cls.rand(*shape, dtype=dt if dt.is_float else None, **kwargs)
+        return (base * (high - low)).cast(dt) + low
+
+    @classmethod
+    def randint(cls, *shape: Any, low: int = 0, high: int = 10, dtype: DTypeLike = dtypes.int, **kwargs: Any) -> Self:
+        """Integers in [low, high).
+
+        Raises:
+            TypeError: ``low`` or ``high`` is no int.
+            DTypeError: the dtype is no integer.
+        """
+        if not isinstance(low, int) or not isinstance(high, int):
+            raise TypeError(f"randint needs ints as bounds, got low={low!r}, high={high!r}")
+        dt = to_dtype(dtype)
+        if not dt.is_int:
+            raise DTypeError(f"randint needs an integer dtype, got {dt}: use uniform for floats")
+        return cls.uniform(*shape, low=low, high=high, dtype=dt, **kwargs)
+
+    @classmethod
+    def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, **kwargs: Any) -> Self:
+        """Normal floats."""
+        return cls.randn(*shape, **kwargs) * std + mean
+
+    @classmethod
+    def scaled_uniform(cls, *shape: Any, **kwargs: Any) -> Self:
+        """Uniform in [-1, 1), divided by the root of the number of elements."""
+        return cls.uniform(*shape, low=-1.0, high=1.0, **kwargs) * prod(argfix(*shape)) ** -0.5
+
+    @classmethod
+    def glorot_uniform(cls, *shape: Any, **kwargs: Any) -> Self:
+        """Uniform after Glorot and Bengio: bound sqrt(6 / (fan in + fan out))."""
+        dims = argfix(*shape)
+        return cls.uniform(*dims, low=-1.0, high=1.0, **kwargs) * (6 / (dims[0] + prod(dims[1:]))) ** 0.5
+
+    @classmethod
+    def kaiming_uniform(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Self:
+        """Uniform after He et al. for leaky relu of slope ``a``."""
+        bound = math.sqrt(3.0) * math.sqrt(2.0 / (1 + a**2)) / math.sqrt(prod(argfix(*shape)[1:]))
+        return cls.uniform(*shape, low=-bound, high=bound, **kwargs)
+
+    @classmethod
+    def kaiming_normal(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Self:
+        """Normal after He et al. for leaky relu of slope ``a``."""
+        std = math.sqrt(2.0 / (1 + a**2)) / math.sqrt(prod(argfix(*shape)[1:]))
+        return cls.normal(*shape, mean=0.0, std=std, **kwargs)
+
+    @classmethod
+    def randperm(cls, n: int, device: DeviceLike = None, dtype: DTypeLike = dtypes.int, **kwargs: Any) -> Self:
+        """The integers below ``n`` in random order."""
+        return cls.rand(n, device=device, **kwargs).argsort().cast(to_dtype(dtype))
+
+    def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Self:
+        """Indices drawn with the weights of self, one row or a matrix of rows.
+
+        Raises:
+            ShapeError: more than two axes, or no sample asked for.
+        """
+        if not 1 <= self.ndim <= 2 or num_samples <= 0:
+            raise ShapeError(f"multinomial takes one or two axes and a positive num_samples, got shape {self.shape} and "
+                             f"{num_samples}")
+        weight = self.unsqueeze(0) if self.ndim == 1 else self
+        if not replacement and num_samples > weight.shape[1]:
+            raise ShapeError(f"cannot draw {num_samples} of {weight.shape[1]} without replacement")
+        weight = weight.cast(dtypes.float32)
+        if replacement or num_samples == 1:
+            total = weight.cumsum(1)
+            total = total / total.shrink((None, (weight.shape[1] - 1, weight.shape[1])))
+            draws = self.rand(num_samples, weight.shape[0], 1, device=self.device)
+            out = (draws >= total).sum(2).cast(dtypes.int32).permute((1, 0))
+        else:  # exponential race: the largest u^(1/w) are the draws
+            race = self.rand(weight.shape, device=self.device).log() / weight
+            out = race.topk(num_samples, dim=1)[1].cast(dtypes.int32)
+        return out.squeeze(0) if self.ndim == 1 else out
+
+    def dropout(self, p: float = 0.5) -> Self:
+        """In training, zero with probability ``p`` and scaled by 1 / (1 - p) otherwise; else self.
+
+        Raises:
+            ValueError: ``p`` is no probability.
+        """
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout needs a probability between 0 and 1, got {p}")
+        if not TRAINING.value or p == 0:
+            return self
+        if p == 1:
+            return self.const_like(0)
+        keep = self.rand(self.shape, device=self.device, dtype=dtypes.default_float, contiguous=False) >= p
+        return keep.contiguous().where(self, 0) / (1.0 - p)

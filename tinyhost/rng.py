@@ -1,0 +1,55 @@
+"""The state of random numbers: one seed for the process, one key and one counter for each device.
+
+Takes a device and a number of words; gives the device's key and the counter the words start at. The counter lives on the
+device and is advanced by a store that the draw depends on, so a captured and replayed draw moves on by itself. Key of a
+device: the low 32 bits of sha256 over its 4-byte big-endian index, then the seed; the index counts devices in the order of
+their first use after seeding.
+"""
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tinyhost.tensor import Tensor
+
+
+class RandomState:
+    """Seed, keys and counters."""
+
+    def __init__(self) -> None:
+        self.seed = int(time.time())
+        self.keys: dict[str, Tensor] = {}
+        self.counters: dict[str, Tensor] = {}
+
+    def reseed(self, seed: int) -> None:
+        """Start anew from ``seed``, on every device."""
+        self.seed = seed
+        self.keys.clear()
+        self.counters.clear()
+
+    def key_words(self, index: int) -> tuple[int, int]:
+        """Key of the device that was the ``index``-th to be used."""
+        digest = hashlib.sha256(index.to_bytes(4, "big")).digest()
+        return int.from_bytes(digest, "big") & 0xFFFFFFFF, self.seed & 0xFFFFFFFF
+
+    def draw(self, tensor: type[Any], device: str, words: int) -> tuple[Tensor, Tensor]:
+        """Key and starting counter for ``words`` words on ``device``; the device's counter is advanced."""
+        if device not in self.keys:
+            self.keys[device] = tensor(list(self.key_words(len(self.keys))), device=device, dtype="uint32")
+            self.counters[device] = tensor([0, 0], device=device, dtype="uint32").contiguous()
+        counter = self.counters[device]
+        low, high = tensor._add64(counter._word(0), counter._word(1), words)
+        counter.assign(low.stack(high))
+        # the old value, computed from the new one, so that the draw depends on the store
+        return self.keys[device], _subtracted(counter, words)
+
+
+def _subtracted(counter: Tensor, n: int) -> Tensor:
+    low, high = counter._word(0), counter._word(1)
+    borrow = (low < low._const(n % 2**32, low.dtype)).cast(low.dtype)
+    return (low - n % 2**32).stack(high - n // 2**32 - borrow)
+
+
+state = RandomState()

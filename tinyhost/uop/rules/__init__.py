@@ -1,0 +1,35 @@
+"""Rewrite rules by theme, loaded when first used.
+
+``fold`` literals and identities, ``linear`` sums and comparisons, ``divmod`` division, ``invalid`` gates, ``valid``
+what a gate implies, ``weak`` width of weak dtypes, ``movement`` views, ``reduce_collapse`` sums with a closed form;
+``symbolic`` assembles them. ``docs/writing-rules.md`` holds the rules for writing rules.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tinyhost.uop.node import UOp
+
+_LAZY = {
+    "symbolic_simple": "symbolic", "symbolic": "symbolic", "sym": "symbolic",
+    "pm_fold": "fold", "pm_linear": "linear", "pm_divmod": "divmod", "pm_invalid": "invalid",
+}
+
+__all__ = [*_LAZY, "simplify"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}: it has {', '.join(sorted(_LAZY))}")
+    import importlib
+    value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def simplify(u: "UOp") -> "UOp":
+    """``u`` after the ``symbolic`` rules."""
+    from tinyhost.uop.rewrite import graph_rewrite
+    from tinyhost.uop.rules.symbolic import symbolic
+    return graph_rewrite(u, symbolic, name="simplify")

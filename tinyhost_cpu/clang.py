@@ -1,0 +1,471 @@
+"""C for the host: a renderer with vector types and the driver of clang or gcc.
+
+Takes linear programs; gives C with the ``vector_size`` extension, and from it one flat block of position-independent
+machine code whose entry is at offset 0 (``relocate``). Bool vectors are masks of the width of what was compared; in memory
+a bool is one byte, 0 or 1. Float arithmetic is exactly that of ``tinyhost.uop.semantics``: contraction is off, fused
+multiply-adds are explicit, half arithmetic rounds each operation from float32.
+"""
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+from functools import lru_cache
+from typing import Any
+
+from tinyhost.capabilities import Capabilities
+from tinyhost.dtype import DType, dtypes
+from tinyhost.env import CC
+from tinyhost.errors import CompileError, RendererUnavailable
+from tinyhost.ops import Ops
+from tinyhost.renderer.base import Compiler, source_key
+from tinyhost.renderer.cstyle import CStyleRenderer, _edges, lanes_of
+from tinyhost.target import Target
+from tinyhost.uop import UOp
+from tinyhost_cpu.relocate import flat_image
+
+_MASK_INT = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
+# levels of the architecture: vector bytes, vector registers
+LEVELS = {"x86-64": (16, 16), "x86-64-v2": (16, 16), "x86-64-v3": (32, 16), "x86-64-v4": (64, 32), "arm64": (16, 32)}
+_FUSED = {"x86-64-v3", "x86-64-v4", "arm64"}
+_NATIVE = frozenset(dtypes.ints) | {dtypes.bool, dtypes.float16, dtypes.float32, dtypes.float64}
+
+
+def default_level() -> str:
+    """The level to compile for when the target names none: what this machine surely has."""
+    if platform.machine() in ("arm64", "aarch64"):
+        return "arm64"
+    try:
+        with open("/proc/cpuinfo") as f:
+            flags = set(next(line for line in f if line.startswith("flags")).split())
+    except (OSError, StopIteration):
+        return "x86-64"
+    if {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= flags:
+        return "x86-64-v4"
+    return "x86-64-v3" if {"avx2", "fma", "bmi2", "f16c"} <= flags else "x86-64"
+
+
+def clang_capabilities(target: Target) -> Capabilities:
+    """Capabilities of C code for ``target`` (arch is a level of ``LEVELS``)."""
+    level = (target.arch or default_level()).partition(",")[0]
+    if level not in LEVELS:
+        raise RendererUnavailable(f"no C code for arch {level!r}: the levels are {', '.join(LEVELS)}")
+    vector_bytes, registers = LEVELS[level]
+    return Capabilities(host_visible=True, vector_bytes=vector_bytes, vector_registers=registers, fma=level in _FUSED,
+                        threads=os.cpu_count() or 1, dtypes=_NATIVE)
+
+
+class ClangRenderer(CStyleRenderer):
+    """C source with vectors for a host CPU."""
+
+    name = "CLANG"
+    type_names = {**CStyleRenderer.type_names, dtypes.float16: "_Float16"}
+    nan, infinity = '__builtin_nanf("")', "__builtin_inff()"
+    sqrt, trunc, fma = "__builtin_sqrt", "__builtin_trunc", "__builtin_fma"
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
+        self.level = (target.arch or default_level()).partition(",")[0]
+        self.caps = clang_capabilities(target)
+        self.compiler = CCompiler(self.level)
+
+    # *** what exists ***
+    def supports(self, op: Ops, dtype: DType, lanes: int = 1) -> bool:
+        if lanes == 1:
+            return dtype in _NATIVE
+        if lanes & (lanes - 1) or dtype not in _NATIVE:
+            return False
+        if op in (Ops.CDIV, Ops.CMOD):
+            return False
+        if op is Ops.MULACC:
+            return not dtype.is_float or (dtype in (dtypes.float32, dtypes.float64) and self.level in _FUSED)
+        return True
+
+    def supports_cast(self, src: DType, dst: DType, lanes: int = 1) -> bool:
+        return lanes & (lanes - 1) == 0 and src in _NATIVE and dst in _NATIVE
+
+    # *** types ***
+    def type_name(self, dtype: DType, lanes: int = 1) -> str:
+        if lanes == 1:
+            return self.type_names[dtype]
+        return f"{_short(dtype)}x{lanes}"
+
+    def preamble(self, uops: list[UOp]) -> str:
+        used = {(u.dtype, lanes_of(u)) for u in uops if u.dtype is not dtypes.void}
+        lanes = sorted({n for _, n in used if n > 1})
+        lines = []
+        for n in lanes:
+            for dt in sorted(_NATIVE - {dtypes.bool}):
+                size = n * dt.itemsize
+                name = self.type_name(dt, n)
+                lines.append(f"typedef {self.type_names[dt]} {name} __attribute__((vector_size({size})));")
+                lines.append(f"typedef {self.type_names[dt]} {name}u __attribute__((vector_size({size}), "
+                             f"aligned({dt.itemsize}), may_alias));")
+        return "\n".join([*lines, ""]) if lines else ""
+
+    def head(self, name: str, params: list[tuple[UOp, str]], uops: list[UOp]) -> str:
+        return f"__attribute__((section(\".text.entry\"))) {super().head(name, params, uops)}"
+
+    def float_literal(self, value: float, dtype: DType) -> str:
+        text = super().float_literal(value, dtype)
+        return text
+
+    # *** masks ***
+    def mask_bytes(self, u: UOp) -> int:
+        """Element size of the mask that a bool vector is."""
+        op = u.op
+        if op in (Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ) and u.src[0].dtype is not dtypes.bool:
+            size = u.src[0].dtype.itemsize
+            return 4 if u.src[0].dtype is dtypes.float16 else size
+        if op in (Ops.AND, Ops.OR, Ops.XOR, Ops.CMPNE, Ops.CMPEQ, Ops.CMPLT, Ops.WHERE, Ops.ADD, Ops.MUL, Ops.MAX):
+            return max([self.mask_bytes(s) for s in u.src if s._shape and s.dtype is dtypes.bool], default=1)
+        if op is Ops.CAST:
+            return 4 if u.src[0].dtype is dtypes.float16 else u.src[0].dtype.itemsize
+        return self.mask_bytes(u.src[0]) if op is Ops.AFTER else 1
+
+    def mask_type(self, size: int, lanes: int) -> str:
+        """The integer vector that holds a mask."""
+        return self.type_name(_MASK_INT[size], lanes)
+
+    def as_mask(self, name: str, u: UOp, size: int, lanes: int) -> str:
+        """A bool operand as a mask of ``size``-byte lanes."""
+        t = self.mask_type(size, lanes)
+        if not u._shape:
+            return f"(({t}){{}} - ({_c(_MASK_INT[size])})({name} != 0))"
+        return name if self.mask_bytes(u) == size else f"__builtin_convertvector({name}, {t})"
+
+    def expression(self, u: UOp, names: list[str], writer: Any) -> str:
+        n = lanes_of(u)
+        if n == 1 and u.op is not Ops.INDEX and u.op is not Ops.CUSTOMI:
+            if u.dtype is dtypes.float16 and u.op in self.code_for_op and u.op is not Ops.WHERE:
+                return self.half(u, names)
+            return super().expression(u, names, writer)
+        if u.op in (Ops.INDEX, Ops.CUSTOMI):
+            return super().expression(u, names, writer)
+        return _VectorText(self, u, names, n).text()
+
+    def half(self, u: UOp, names: list[str]) -> str:
+        """Half arithmetic: float32, then one rounding."""
+        wide = UOp(u.op, tuple(UOp.const(0.0, dtypes.float32) for _ in u.src))
+        return f"((_Float16){super().expression(wide, [f'((float){x})' for x in names], None)})"
+
+    def bitcast(self, x: str, u: UOp) -> str:
+        a, b = self.type_name(u.src[0].dtype), self.type_name(u.dtype)
+        return f"((union {{ {a} a; {b} b; }}){{ .a = {x} }}).b"
+
+    def vector(self, parts: list[str], u: UOp) -> str:
+        n = len(parts)
+        if u.dtype is dtypes.bool:
+            t = self.mask_type(1, n)
+            return f"({t}){{{', '.join(f'-({p} != 0)' for p in parts)}}}"
+        return f"({self.type_name(u.dtype, n)}){{{', '.join(parts)}}}"
+
+    def lane(self, x: str, u: UOp) -> str:
+        lanes = u.src[1]
+        if lanes.op is Ops.STACK:
+            return f"__builtin_shufflevector({x}, {x}, {', '.join(str(i.const_value) for i in lanes.src)})"
+        text = f"{x}[{lanes.const_value}]"
+        return f"(-{text})" if u.dtype is dtypes.bool else text
+
+    def declared_type(self, u: UOp) -> str:
+        """Type of the variable of a node."""
+        n = lanes_of(u)
+        if n > 1 and u.dtype is dtypes.bool:
+            return self.mask_type(self.mask_bytes(u), n)
+        return self.type_name(u.dtype, n)
+
+    # *** memory ***
+    def vector_place(self, base: str, index: str, u: UOp, lanes: int) -> str:
+        dt = dtypes.int8 if u.dtype is dtypes.bool else u.dtype
+        return f"(*({self.type_name(dt, lanes)}u*)({base}+{index}))"
+
+    def load(self, place: str, u: UOp, lanes: int) -> str:
+        return f"({place} != 0)" if lanes > 1 and u.dtype is dtypes.bool else place
+
+    def gated_load(self, place: str, alt: str, gate: str, u: UOp, lanes: int) -> str:
+        if lanes > 1 and u.src[2]._shape:
+            raise ValueError("C vectors have no masked loads")
+        return f"({gate} ? {self.load(place, u, lanes)} : {alt})"
+
+    def store_value(self, value: str, u: UOp, lanes: int) -> str:
+        if lanes == 1 or u.dtype is not dtypes.bool:
+            return value
+        return f"({self.as_mask(value, u, 1, lanes)} & 1)"
+
+
+class _VectorText:
+    """The text of one vector operation."""
+
+    def __init__(self, r: ClangRenderer, u: UOp, names: list[str], n: int) -> None:
+        self.r, self.u, self.names, self.n = r, u, names, n
+
+    def t(self, dt: DType) -> str:
+        return self.r.type_name(dt, self.n)
+
+    def operand(self, i: int, dt: DType | None = None) -> str:
+        """Operand ``i`` as a vector (of ``dt``)."""
+        s, name = self.u.src[i], self.names[i]
+        t = self.t(dt or s.dtype)
+        if not s._shape:
+            return f"(({t}){{}} + ({_c(dt or s.dtype)}){name})" if not s.dtype.is_float else _splat(name, t, self.n)
+        return name if dt is None or dt is s.dtype else f"__builtin_convertvector({name}, {t})"
+
+    def text(self) -> str:
+        u, r, n = self.u, self.r, self.n
+        if u.op is Ops.STACK:
+            return r.vector(self.names, u)
+        if u.op is Ops.CAST:
+            return self.cast()
+        if u.op is Ops.BITCAST:
+            return f"(({self.t(u.dtype)}){self.names[0]})"
+        if u.op is Ops.WHERE:
+            return self.where()
+        if u.dtype is dtypes.bool:
+            return self.boolean()
+        if u.dtype is dtypes.float16:
+            return self.half()
+        return self.arithmetic([self.operand(i) for i in range(len(u.src))], u.dtype)
+
+    def half(self) -> str:
+        xs = [self.operand(i, dtypes.float32) for i in range(len(self.u.src))]
+        return f"__builtin_convertvector({self.arithmetic(xs, dtypes.float32)}, {self.t(dtypes.float16)})"
+
+    def arithmetic(self, xs: list[str], dt: DType) -> str:
+        u, op, n = self.u, self.u.op, self.n
+        if op is Ops.MAX:
+            cond = f"({xs[0]} < {xs[1]})" + (f" | ({xs[1]} != {xs[1]})" if dt.is_float else "")
+            return self.blend(f"({cond})", xs[1], xs[0], dt)
+        if op is Ops.SHL or op is Ops.SHR:
+            return self.shift(xs, dt)
+        if op is Ops.MULACC and dt.is_float:
+            return self.builtin(_FMA_X86, "__builtin_elementwise_fma", xs, dt)
+        if op is Ops.SQRT:
+            return self.builtin(_SQRT_X86, "__builtin_elementwise_sqrt", xs, dt)
+        if op is Ops.TRUNC:
+            return self.truncate(xs[0], dt) if dt.is_float else xs[0]
+        if op is Ops.RECIPROCAL:
+            return f"({self.operand_of('1', dt)} / {xs[0]})"
+        sign = _SIGNS.get(op)
+        if sign is not None:
+            return f"({xs[0]} {sign} {xs[1]})"
+        if op is Ops.NEG:
+            return f"(-{xs[0]})"
+        if op is Ops.MULACC:
+            return f"({xs[0]} * {xs[1]} + {xs[2]})"
+        raise ValueError(f"no C vector form of {op} on {u.dtype} x {n}")
+
+    def operand_of(self, text: str, dt: DType) -> str:
+        return _splat(f"({_c(dt)}){text}", self.t(dt), self.n)
+
+    def shift(self, xs: list[str], dt: DType) -> str:
+        u, w = self.u, self.u.dtype.bitsize
+        count = u.src[1]
+        sign = "<<" if u.op is Ops.SHL else ">>"
+        amount = f"__builtin_convertvector({xs[1]}, {self.t(dt)})" if count._shape and count.dtype is not dt else \
+            xs[1] if count._shape else self.operand_of(f"({self.names[1]})", dt)
+        if 0 <= count.vmin and count.vmax < w:
+            return f"({xs[0]} {sign} {amount})"
+        unsigned = _UNSIGNED[dt.itemsize]
+        small = f"(({self.t(unsigned)})({amount}) < ({_c(unsigned)}){w})"
+        over = f"({xs[0]} < 0)" if u.op is Ops.SHR and not dt.is_unsigned else f"({self.t(dt)}){{}}"
+        safe = f"(({amount}) & ({_c(dt)}){w - 1})"
+        return self.blend(small, f"({xs[0]} {sign} {safe})", over, dt)
+
+    def blend(self, mask: str, x: str, y: str, dt: DType) -> str:
+        """``x`` where the mask is all ones, else ``y``."""
+        it = self.t(_MASK_INT[dt.itemsize])
+        return f"(({self.t(dt)})((({it}){mask} & ({it}){x}) | (~({it}){mask} & ({it}){y})))"
+
+    def builtin(self, table: dict[tuple[DType, int], str], generic: str, xs: list[str], dt: DType) -> str:
+        """An x86 builtin of gcc where one exists, the generic builtin under clang, else lane by lane."""
+        known = table.get((dt, self.n))
+        if self.r.compiler.is_clang:  # type: ignore[attr-defined]
+            return f"{generic}({', '.join(xs)})"
+        if known is not None and self.r.level.startswith("x86-64-v"):
+            return known.format(*xs)
+        name = {Ops.SQRT: self.r.sqrt, Ops.MULACC: self.r.fma}[self.u.op] + ("" if dt is dtypes.float64 else "f")
+        lanes = [f"{name}({', '.join(f'({x})[{i}]' for x in xs)})" for i in range(self.n)]
+        return f"(({self.t(dt)}){{{', '.join(lanes)}}})"
+
+    def truncate(self, x: str, dt: DType) -> str:
+        """Toward zero: through an integer where the fraction has bits, the sign kept."""
+        it, i = self.t(_MASK_INT[dt.itemsize]), _MASK_INT[dt.itemsize]
+        big = "0x1p23f" if dt is dtypes.float32 else "0x1p52"
+        top = f"(({it}){{}} + ({_c(i)})(1{'ll' if dt is dtypes.float64 else 'u'} << {dt.bitsize - 1}))"
+        if dt is dtypes.float64:
+            top = f"(({it}){{}} + (-9223372036854775807ll-1))"
+        size = f"(({self.t(dt)})(({it}){x} & ~{top}))"
+        small = f"({size} < {self.operand_of(big, dt)})"
+        cut = f"__builtin_convertvector(__builtin_convertvector(({self.t(dt)})(({it}){x} & ({it}){small}), {it}), {self.t(dt)})"
+        return self.blend(small, f"({self.t(dt)})(({it})({cut}) | (({it}){x} & {top}))", x, dt)
+
+    # *** bools and selection ***
+    def boolean(self) -> str:
+        u, r, n = self.u, self.r, self.n
+        a = u.src[0].dtype
+        size = r.mask_bytes(u)
+        if a is not dtypes.bool:
+            if a is dtypes.float16:
+                xs = [self.operand(i, dtypes.float32) for i in range(2)]
+            else:
+                xs = [self.operand(i) for i in range(2)]
+            return f"({r.mask_type(size, n)})({xs[0]} {_COMPARES[u.op]} {xs[1]})"
+        xs = [r.as_mask(x, s, size, n) for x, s in zip(self.names, u.src)]
+        if u.op is Ops.CMPEQ:
+            return f"(~({xs[0]} ^ {xs[1]}))"
+        if u.op is Ops.CMPLT:
+            return f"(~{xs[0]} & {xs[1]})"
+        return f"({xs[0]} {_BOOL_SIGNS[u.op]} {xs[1]})"
+
+    def where(self) -> str:
+        u, r, n = self.u, self.r, self.n
+        if u.dtype is dtypes.bool:
+            size = r.mask_bytes(u)
+            m, x, y = [r.as_mask(name, s, size, n) for name, s in zip(self.names, u.src)]
+            return f"(({m} & {x}) | (~{m} & {y}))"
+        x, y = self.operand(1), self.operand(2)
+        if not u.src[0]._shape:
+            return f"({self.names[0]} ? {x} : {y})"
+        return self.blend(r.as_mask(self.names[0], u.src[0], u.dtype.itemsize, n), x, y, u.dtype)
+
+    # *** conversions ***
+    def cast(self) -> str:
+        u, r, n = self.u, self.r, self.n
+        src, dst, x = u.src[0].dtype, u.dtype, self.names[0]
+        if dst is dtypes.bool:
+            size = r.mask_bytes(u)
+            x = self.operand(0, dtypes.float32) if src is dtypes.float16 else x
+            return f"({r.mask_type(size, n)})({x} != 0)"
+        if src is dtypes.bool:
+            size = r.mask_bytes(u.src[0])
+            return f"__builtin_convertvector(({x} & 1), {self.t(dst)})" if size else x
+        if src.is_float and dst.is_int:
+            return self.float_to_int(x, src, dst)
+        return f"__builtin_convertvector({x}, {self.t(dst)})"
+
+    def float_to_int(self, x: str, src: DType, dst: DType) -> str:
+        r = self.r
+        if src is dtypes.float16:
+            x, src = f"__builtin_convertvector({x}, {self.t(dtypes.float32)})", dtypes.float32
+        hi, lo = _edges(src, dst)
+        it, t = self.t(_MASK_INT[src.itemsize]), self.t(dst)
+        high = f"({x} >= {self.operand_of(r.literal(hi, src), src)})"
+        inside = f"(({x} > {self.operand_of(r.literal(lo, src), src)}) & ~{high})"
+        low = f"({x} <= {self.operand_of(r.literal(lo, src), src)})"
+        masked = f"({self.t(src)})(({it}){x} & ({it}){inside})"
+        wide = _MASK_INT[dst.itemsize]
+
+        def to(mask: str) -> str:
+            return f"({t})__builtin_convertvector(({it}){mask}, {self.t(wide)})"
+        top, bottom = self.operand_of(r.literal(dst.max, dst), dst), self.operand_of(r.literal(dst.min, dst), dst)
+        return f"(__builtin_convertvector({masked}, {t}) | ({to(high)} & {top}) | ({to(low)} & {bottom}))"
+
+
+_SIGNS = {Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.FDIV: "/", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^"}
+_BOOL_SIGNS = {Ops.AND: "&", Ops.MUL: "&", Ops.OR: "|", Ops.ADD: "|", Ops.MAX: "|", Ops.XOR: "^", Ops.CMPNE: "^"}
+_COMPARES = {Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "=="}
+_UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
+# gcc's names of the x86 instructions behind vector fma and sqrt
+_FMA_X86 = {
+    (dtypes.float32, 4): "__builtin_ia32_vfmaddps({}, {}, {})", (dtypes.float32, 8): "__builtin_ia32_vfmaddps256({}, {}, {})",
+    (dtypes.float32, 16): "__builtin_ia32_vfmaddps512_mask({}, {}, {}, -1, 4)",
+    (dtypes.float64, 2): "__builtin_ia32_vfmaddpd({}, {}, {})", (dtypes.float64, 4): "__builtin_ia32_vfmaddpd256({}, {}, {})",
+    (dtypes.float64, 8): "__builtin_ia32_vfmaddpd512_mask({}, {}, {}, -1, 4)"}
+_SQRT_X86 = {
+    (dtypes.float32, 4): "__builtin_ia32_sqrtps({})", (dtypes.float32, 8): "__builtin_ia32_sqrtps256({})",
+    (dtypes.float32, 16): "__builtin_ia32_sqrtps512_mask({0}, {0}, -1, 4)",
+    (dtypes.float64, 2): "__builtin_ia32_sqrtpd({})", (dtypes.float64, 4): "__builtin_ia32_sqrtpd256({})",
+    (dtypes.float64, 8): "__builtin_ia32_sqrtpd512_mask({0}, {0}, -1, 4)"}
+
+
+def _c(dt: DType) -> str:
+    return ClangRenderer.type_names[dt]
+
+
+def _short(dt: DType) -> str:
+    return {dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double"}.get(dt) or repr(
+        dt).rpartition(".")[2]
+
+
+def _splat(name: str, t: str, n: int) -> str:
+    return f"({t}){{{', '.join([name] * n)}}}"
+
+
+# *** the compiler ***
+@lru_cache
+def find_compiler(wanted: str) -> tuple[str, ...]:
+    """The C compiler's command: ``wanted`` (the variable CC), else clang, else gcc.
+
+    Raises:
+        RendererUnavailable: there is none.
+    """
+    candidates = [wanted] if wanted else ["clang", "gcc", "cc"]
+    for command in candidates:
+        parts = shlex.split(command)
+        if shutil.which(parts[0]):
+            return tuple(parts)
+    raise RendererUnavailable(f"no C compiler: looked for {', '.join(candidates)} on PATH; install clang or gcc, or set CC")
+
+
+@lru_cache
+def compiler_version(command: tuple[str, ...]) -> str:
+    """First line of ``--version``."""
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
+    return (done.stdout or done.stderr).partition("\n")[0]
+
+
+class CCompiler(Compiler):
+    """clang or gcc as a filter: C on stdin, a flat image out; no file is left behind."""
+
+    def __init__(self, level: str) -> None:
+        self.level = level
+        self.command = find_compiler(CC.value)
+        self.version = compiler_version(self.command)
+        self.is_clang = "clang" in self.version
+        super().__init__(f"cc_{source_key(self.version, *self.flags())}")
+
+    def flags(self) -> list[str]:
+        """Everything that changes the output."""
+        march = [] if self.level == "arm64" else [f"-march={self.level}"]
+        wide = ["-mprefer-vector-width=512"] if self.level == "x86-64-v4" else []
+        half = ["-ffloat16-excess-precision=none"] if self.is_clang else ["-fexcess-precision=standard"]
+        loops = [] if self.is_clang else ["-fno-tree-loop-distribute-patterns", "-Wno-psabi"]
+        return ["-O2", *march, *wide, *half, *loops, "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
+                "-fno-strict-aliasing", "-ffreestanding", "-fno-builtin", "-fPIC", "-fvisibility=hidden", "-fno-stack-protector",
+                "-fno-asynchronous-unwind-tables", "-fcf-protection=none" if self.level != "arm64" else "-fno-plt",
+                "-std=gnu11", "-nostdlib", "-w"]
+
+    def compile(self, src: str) -> bytes:
+        command = [*self.command, *self.flags(), "-x", "c", "-c", "-", "-o"]
+        with _scratch_file() as path:
+            done = subprocess.run([*command, path], input=src.encode(), capture_output=True, check=False)
+            if done.returncode:
+                raise CompileError(f"{' '.join(self.command)} rejected the program:\n{done.stderr.decode(errors='replace')}\n"
+                                   f"source:\n{src}")
+            with open(path, "rb") as f:
+                return flat_image(f.read())
+
+    def disassemble(self, lib: bytes) -> str:
+        if not shutil.which("objdump"):
+            return super().disassemble(lib)
+        machine = "aarch64" if self.level == "arm64" else "i386:x86-64"
+        with _scratch_file() as path:
+            with open(path, "wb") as f:
+                f.write(lib)
+            done = subprocess.run(["objdump", "-D", "-b", "binary", "-m", machine, "--no-show-raw-insn", path],
+                                  capture_output=True, text=True, check=False)
+        return done.stdout or super().disassemble(lib)
+
+
+class _scratch_file:
+    """A file name in a private directory that is gone afterwards."""
+
+    def __enter__(self) -> str:
+        import tempfile
+        self.folder = tempfile.TemporaryDirectory(prefix="tinyhost-cc-")
+        return os.path.join(self.folder.name, "kernel.o")
+
+    def __exit__(self, *exc: Any) -> None:
+        self.folder.cleanup()

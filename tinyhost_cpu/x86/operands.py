@@ -1,0 +1,247 @@
+"""Operands of selected instructions: immediates, constants, registers, broadcasts, memory.
+
+Takes nodes of the linear program; gives INS nodes (see ``tinyhost.renderer.isa.selection``). The conventions that all
+selection rules share live here:
+
+- An integer narrower than 32 bits sits in a 32-bit register with undefined upper bits; a 32-bit one has zeros above; a
+  scalar bool is 0 or 1 in 32 bits. A scalar float sits in the low lane of a vector register.
+- A bool vector is a mask: all ones or all zeros per lane, in the width of what was compared. Its INS dtype is an integer
+  or float of that width. A scalar float comparison is such a mask too.
+- A memory operand is four sources: base, index (NOOP: none), displacement, scale; the dtype of the scale immediate is the
+  type of the access.
+- Lanes above the last one of a vector shorter than a register are undefined.
+"""
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from tinyhost.dtype import DType, dtypes
+from tinyhost.ops import Ops
+from tinyhost.renderer.isa.registers import Register
+from tinyhost.renderer.isa.selection import Selection
+from tinyhost.uop import UOp
+from tinyhost_cpu.x86.insns import X86Op, X86Ops
+
+NO_INDEX = UOp(Ops.NOOP)
+HALVES = (dtypes.float16, dtypes.bfloat16)
+Memory = tuple[UOp, UOp, UOp, UOp]
+
+_imms: dict[tuple[DType, Any], UOp] = {}
+
+
+def imm(dtype: DType, value: Any) -> UOp:
+    """An immediate; its dtype is the width of the field."""
+    node = _imms.get((dtype, value))
+    if node is None:
+        if len(_imms) > 5000:
+            _imms.clear()
+        node = _imms[dtype, value] = UOp(Ops.CAST, (UOp(Ops.CONST, (), value),), dtype, "imm")
+    return node
+
+
+def short_imm(value: int) -> UOp:
+    """An 8-bit immediate where it suffices, else 32 bits."""
+    return imm(dtypes.int8 if -128 <= value < 128 else dtypes.int32, value)
+
+
+def def_reg(dtype: DType, reg: Register, lanes: int = 1) -> UOp:
+    """A physical register as an operand."""
+    return UOp(Ops.INS, (), (X86Ops.DEFINE, dtype) if lanes == 1 else (X86Ops.DEFINE, dtype, lanes), reg)
+
+
+def lanes_of(u: UOp) -> int:
+    """Lanes of a node, 1 for a scalar."""
+    shape = u.shape
+    return shape[0] if shape else 1
+
+
+def int_dtype(itemsize: int, signed: bool = True) -> DType:
+    """The integer type of ``itemsize`` bytes."""
+    return (_SIGNED if signed else _UNSIGNED)[itemsize]
+
+
+_SIGNED = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
+_UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
+FLOAT_OF_WIDTH = {4: dtypes.float32, 8: dtypes.float64}
+
+
+def is_float(dtype: DType) -> bool:
+    """Whether values of ``dtype`` sit in vector registers as scalars."""
+    return dtype.is_float
+
+
+# *** literals ***
+def literal_bits(value: Any, dtype: DType) -> int:
+    """The bytes of a literal of ``dtype`` as an unsigned integer."""
+    if dtype is dtypes.float32:
+        return int.from_bytes(struct.pack("<f", dtype.const(value)), "little")
+    if dtype is dtypes.float64:
+        return int.from_bytes(struct.pack("<d", value), "little")
+    if dtype is dtypes.float16:
+        return int.from_bytes(struct.pack("<e", dtype.const(value)), "little")
+    if dtype is dtypes.bfloat16:
+        return int.from_bytes(struct.pack("<f", dtype.const(value)), "little") >> 16
+    return int(value) & ((1 << dtype.itemsize * 8) - 1)
+
+
+def signed(bits: int, width: int) -> int:
+    """``bits`` read as a signed number of ``width`` bits."""
+    return bits - (1 << width) if bits >> (width - 1) else bits
+
+
+def int_literal(u: UOp) -> int | None:
+    """The value of an integer or bool literal, wrapped to its dtype and read as signed; None for anything else."""
+    if not u.is_const or u.dtype.is_float:
+        return None
+    dtype = u.dtype
+    if dtype is dtypes.weakint:
+        return int(u.const_value)
+    return signed(literal_bits(u.const_value, dtype), dtype.itemsize * 8) if dtype is not dtypes.bool else int(u.const_value)
+
+
+def int_constant(sel: Selection, value: int, wide: bool) -> UOp:
+    """A register that holds ``value``: 64 bits where ``wide``, else 32."""
+    if not wide:
+        return sel.pure(X86Ops.MOV, dtypes.int32, (imm(dtypes.int32, signed(value & 0xFFFFFFFF, 32)),))
+    if 0 <= value < 1 << 32:
+        return sel.alias(X86Ops.ALIAS, int_constant(sel, value, False), dtypes.int64)
+    return sel.pure(X86Ops.MOV, dtypes.int64, (imm(dtypes.int64, value),))
+
+
+def zero(sel: Selection, dtype: DType, lanes: int = 1) -> UOp:
+    """A vector register of zeros."""
+    return sel.pure(X86Ops.ZERO, dtype, (), lanes)
+
+
+def ones(sel: Selection, dtype: DType, lanes: int = 1) -> UOp:
+    """A vector register of ones in every bit."""
+    return sel.pure(X86Ops.ONES, dtype, (), lanes)
+
+
+def float_constant(sel: Selection, value: Any, dtype: DType) -> UOp:
+    """A float literal in a vector register."""
+    bits = literal_bits(value, dtype)
+    return zero(sel, dtype) if bits == 0 else to_vector_register(sel, int_constant(sel, bits, dtype.itemsize == 8), dtype)
+
+
+def to_vector_register(sel: Selection, node: UOp, dtype: DType) -> UOp:
+    """The bits of a general-purpose register in the low lane of a vector register."""
+    if dtype.itemsize == 8:
+        return sel.pure(X86Ops.VMOVQ, dtype, (node,))
+    return sel.pure(X86Ops.VMOVD, dtype, (as_int(sel, node, 4),))
+
+
+def constant(sel: Selection, u: UOp) -> UOp:
+    """A literal in a register."""
+    dtype = u.dtype
+    if dtype.is_float:
+        return float_constant(sel, u.const_value, dtype)
+    value = int_literal(u)
+    assert value is not None
+    node = int_constant(sel, value, dtype.itemsize == 8)
+    return node if node.arg[1] is dtype else sel.alias(X86Ops.ALIAS, node, dtype)
+
+
+# *** registers ***
+def view(sel: Selection, node: UOp, dtype: DType, lanes: int = 1) -> UOp:
+    """The register of ``node`` as another type."""
+    if node.arg == ((node.arg[0], dtype) if lanes == 1 else (node.arg[0], dtype, lanes)):
+        return node
+    return sel.alias(X86Ops.ALIAS, node, dtype, lanes)
+
+
+def as_int(sel: Selection, node: UOp, itemsize: int) -> UOp:
+    """A general-purpose register seen with ``itemsize`` bytes."""
+    dtype = node.arg[1]
+    return node if dtype.itemsize == itemsize and dtype is not dtypes.bool else view(sel, node, _SIGNED[itemsize])
+
+
+def reg(sel: Selection, u: UOp) -> UOp:
+    """The register that holds ``u``."""
+    node = sel.values.get(u)
+    if node is not None:
+        return node
+    if u in sel.pending:
+        return sel.pending.pop(u)()
+    if u.is_const:
+        return constant(sel, u)
+    return sel.value(u)
+
+
+def broadcast(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
+    """A scalar in every lane, straight from memory where possible."""
+    size = dtype.itemsize
+    op = X86Ops[_BROADCAST[size, dtype.is_float]] if size * lanes > 8 else None
+    mem = fold(sel, u) if op is not None and not (size == 8 and dtype.is_float and lanes == 2) else None
+    if mem is not None:
+        assert op is not None
+        return sel.emit(op, dtype, mem, lanes)
+    if u.is_const and literal_bits(u.const_value, dtype) == 0:
+        return zero(sel, dtype, lanes)
+    return splat(sel, reg(sel, u), dtype, lanes)
+
+
+def splat(sel: Selection, node: UOp, dtype: DType, lanes: int) -> UOp:
+    """A scalar register in every lane."""
+    if not dtype.is_float:
+        node = to_vector_register(sel, node, dtype)
+    size = dtype.itemsize
+    if size == 8 and lanes == 2 and dtype.is_float:
+        return sel.pure(X86Ops.VMOVDDUP, dtype, (node,), lanes)
+    return sel.pure(X86Ops[_BROADCAST[size, dtype.is_float]], dtype, (node,), lanes)
+
+
+_BROADCAST = {(1, False): "VPBROADCASTB", (2, False): "VPBROADCASTW", (4, False): "VPBROADCASTD", (8, False): "VPBROADCASTQ",
+              (2, True): "VPBROADCASTW", (4, True): "VBROADCASTSS", (8, True): "VBROADCASTSD"}
+
+
+def vec(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
+    """``u`` in a register of ``lanes`` lanes: a scalar beside a vector is broadcast."""
+    if lanes == 1 or u.shape:
+        return reg(sel, u)
+    return broadcast(sel, u, dtype, lanes)
+
+
+def fold(sel: Selection, u: UOp) -> Memory | None:
+    """The memory operand of a load that only this instruction reads, if it may move here."""
+    pending = sel.pending.get(u)
+    if pending is None:
+        return None
+    del sel.pending[u]
+    return pending.memory
+
+
+def vec_or_mem(sel: Selection, u: UOp, dtype: DType, lanes: int) -> tuple[UOp, ...]:
+    """The last operand of a vector instruction: memory where that reads just the operand's bytes, else a register."""
+    if lanes == 1 or (u.shape and dtype.itemsize * lanes >= 16):
+        mem = fold(sel, u)
+        if mem is not None:
+            return mem
+    return (vec(sel, u, dtype, lanes),)
+
+
+def foldable(sel: Selection, u: UOp, dtype: DType, lanes: int) -> bool:
+    """Whether ``vec_or_mem`` would give memory."""
+    return u in sel.pending and (lanes == 1 or (bool(u.shape) and dtype.itemsize * lanes >= 16))
+
+
+# *** opcodes by type ***
+_float_ops: dict[tuple[str, DType, bool], X86Op] = {}
+
+
+def float_op(base: str, dtype: DType, lanes: int) -> X86Op:
+    """``VADD`` as VADDSS, VADDSD, VADDPS or VADDPD."""
+    key = (base, dtype, lanes > 1)
+    op = _float_ops.get(key)
+    if op is None:
+        op = _float_ops[key] = X86Ops[f"{base}{'P' if lanes > 1 else 'S'}{'S' if dtype is dtypes.float32 else 'D'}"]
+    return op
+
+
+INT_SUFFIX = {1: "B", 2: "W", 4: "D", 8: "Q"}
+
+
+def int_vec_op(base: str, itemsize: int) -> X86Op:
+    """``VPADD`` as VPADDB, VPADDW, VPADDD or VPADDQ."""
+    return X86Ops[base + INT_SUFFIX[itemsize]]
