@@ -6,7 +6,7 @@ needs no device name.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from tinyhost.dtype import DType, dtypes
 
@@ -49,6 +49,12 @@ class Capabilities:
     atomics: bool = False
     image_pitch: int = 0  # row alignment of images in pixels, 0 = no images
     fifo_queues: bool = True
+
+    @property
+    def text(self) -> str:
+        """All fields in a form that is the same in every process, for cache keys."""
+        parts = [(f.name, getattr(self, f.name)) for f in fields(self)]
+        return ",".join(f"{name}={sorted(map(str, value)) if isinstance(value, frozenset) else value}" for name, value in parts)
 
     def supports(self, dtype: DType) -> bool:
         """Whether memory and arithmetic of ``dtype`` exist on the target."""

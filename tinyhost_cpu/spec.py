@@ -11,7 +11,9 @@ CPU_X86 = RendererSpec("CPU.X86", renderer_class="tinyhost_cpu.x86.renderer:X86R
                        available="tinyhost_cpu.target:x86_missing",
                        install_hint="needs an x86-64 processor with AVX2 and FMA")
 CPU_CLANG = RendererSpec("CPU.CLANG", renderer_class="tinyhost_cpu.clang:ClangRenderer",
+                         capabilities="tinyhost_cpu.clang:clang_capabilities",
                          available="tinyhost_cpu.clang:missing",
                          install_hint="install clang or gcc, or set CC to a C compiler")
 CPU_LLVM = RendererSpec("CPU.LLVM", renderer_class="tinyhost_cpu.llvm:LLVMRenderer",
+                        capabilities="tinyhost_cpu.llvm:capabilities",
                         available="tinyhost_cpu.llvm:missing", install_hint="pip install tinyhost-cpu[llvm]")

@@ -10,6 +10,7 @@ emitted division is always of non-negative numbers.
 """
 from __future__ import annotations
 
+from math import gcd
 from typing import Any, Callable, Iterable
 
 from tinyhost.dtype import DType, dtypes
@@ -181,6 +182,16 @@ class Integers:
         q, r = divmod(a.const, c)
         return Lin(whole, q), Lin(rest, r)
 
+    def _common(self, a: Lin, c: int) -> int:
+        """The largest g > 1 dividing ``c`` such that ``a`` is g * (something) + (a value in 0 .. g-1), or 1."""
+        for g in sorted({gcd(k, c) for k in a.terms.values()}, reverse=True):
+            if g > 1:
+                _, small = self._split(a, g)
+                lo, hi = self.bounds(small)
+                if lo >= 0 and hi < g:
+                    return g
+        return 1
+
     def _floordiv(self, a: Lin, c: int) -> Lin | None:
         if c == 1:
             return a
@@ -188,6 +199,10 @@ class Integers:
         lo, hi = self.bounds(rest)
         if lo // c == hi // c:
             return _add(whole, literal(lo // c))
+        if (g := self._common(rest, c)) > 1:
+            big, _ = self._split(rest, g)
+            out = self._floordiv(big, c // g)
+            return None if out is None else _add(whole, out)
         if self.lane_of(rest) is not None:
             return None
         up = max(0, -(lo // c))
@@ -198,6 +213,10 @@ class Integers:
         lo, hi = self.bounds(rest)
         if lo // c == hi // c:
             return _add(rest, literal(-(lo // c) * c))
+        if (g := self._common(rest, c)) > 1:
+            big, small = self._split(rest, g)
+            out = self._floormod(big, c // g)
+            return None if out is None else _add(_scale(out, g), small)
         if self.lane_of(rest) is not None:
             return None
         rest = _add(rest, literal(max(0, -(lo // c)) * c))

@@ -70,7 +70,7 @@ def _compile(ast: UOp, renderer: Renderer) -> Kernel:
 
 
 def _disk_key(ast: UOp, renderer: Renderer) -> str:
-    return f"{ast.key.hex()}|{type(renderer).__qualname__}|{renderer.target}|{renderer.caps}|{renderer.compiler.cachekey}|" \
+    return f"{ast.key.hex()}|{type(renderer).__qualname__}|{renderer.target}|{renderer.caps.text}|{renderer.compiler.cachekey}|" \
            f"{codegen_values()}|{code_version(renderer)}"
 
 

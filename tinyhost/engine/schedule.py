@@ -36,7 +36,7 @@ def reset() -> None:
 
 def _disk_key(sink: UOp) -> str:
     devices = sorted({d for u in sink.toposort() if u.op is Ops.PARAM for d in (u.arg.device,) if isinstance(d, str)})
-    return f"{sink.key.hex()}|{[(d, caps_of(d)) for d in devices]}|{codegen_values()}|{code_version()}"
+    return f"{sink.key.hex()}|{[(d, caps_of(d).text) for d in devices]}|{codegen_values()}|{code_version()}"
 
 
 def get_linear(sink: UOp) -> UOp:

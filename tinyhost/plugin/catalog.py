@@ -257,8 +257,9 @@ def _remedy(record: Record) -> str:
     error, provider = record.error, record.entry.provider
     name = getattr(error, "name", None) if isinstance(error, ImportError) else None
     if name and name.startswith("tinyhost.plugin.v"):
-        return (f"It was made for the plugin API {name.rpartition('.')[2]}, this core offers v1: "
-                f"pip install -U tinyhost {provider.distribution}")
+        needs = f"the plugin API {name.rpartition('.')[2]}, this core offers v1" if isinstance(error, ModuleNotFoundError) \
+            else "members of the plugin API that this core does not have yet"
+        return f"It needs {needs}: pip install -U tinyhost {provider.distribution}"
     own = record.entry.module.partition(".")[0]
     if isinstance(error, ModuleNotFoundError) and name and (top := name.partition(".")[0]) != own:
         return (f"It needs the module {top!r}, which is not installed; reinstall it with what it needs: "

@@ -6,6 +6,7 @@ cannot be read becomes a provider with a `problem`. The result is kept until `sy
 """
 from __future__ import annotations
 
+import importlib
 import importlib.machinery
 import importlib.metadata
 import re
@@ -80,7 +81,7 @@ def entries() -> tuple[Entry, ...]:
 def clear_metadata() -> None:
     """Forget what was read, after installing something into a running process."""
     _SCANS.clear()
-    importlib.metadata.MetadataPathFinder.invalidate_caches()
+    importlib.invalidate_caches()
 
 
 _SCANS: dict[tuple[str, ...], tuple[Entry, ...]] = {}

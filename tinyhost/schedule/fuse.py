@@ -101,21 +101,22 @@ class Fusion:
         if value.op is Ops.COPY and region is not None and self._only(value, u):
             return  # the copy writes the target itself
         whole = region is not None and region.whole
+        same = whole and value.shape == target.shape
         user, sole = u, True
-        while whole and value.op is Ops.RESHAPE:
+        while same and value.op is Ops.RESHAPE:
             sole = sole and self._only(value, user)
             user, value = value, value.src[0]
         opts = None
         if value.op is Ops.CONTIGUOUS and sole and self._only(value, user):
             self._absorbed.add(value)
             value, opts = value.src[0], value.arg
-        kernel = self.kernels[u] = Kernel(u, value, value.shape if whole else target.shape)
+        kernel = self.kernels[u] = Kernel(u, value, value.shape if same else target.shape)
         kernel.opts, kernel.whole, kernel.device = opts, whole, target.device
         states = [c for c in self.graph.consumers[u] if c.op is Ops.AFTER]
-        if whole and len(states) == 1 and states[0].src[1:] == (u,) and self._untouched(u, states[0]):
+        if same and len(states) == 1 and states[0].src[1:] == (u,) and self._untouched(u, states[0]):
             kernel.state = states[0]
             self._outputs[value] = kernel
-        indices = kernel.ranges if whole else self.indexing.broadcast(value.shape, kernel.ranges, target.shape)
+        indices = self.indexing.broadcast(value.shape, kernel.ranges, kernel.shape)
         self._read(value, kernel, indices, Reading(None, 1, False))
 
     def _only(self, value: UOp, consumer: UOp) -> bool:

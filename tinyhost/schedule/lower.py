@@ -112,7 +112,7 @@ class Lowering:
         if op is Ops.PARAM or op is Ops.BUFFER or op is Ops.COPY:
             if op is Ops.PARAM and u.arg.size is None:
                 return u
-            return self._load(u, state or u, self.indexing.flat(u.shape, indices), gate)
+            return self._load(u, u if state is None else state, self.indexing.flat(u.shape, indices), gate)
         rule = _RULES.get(op)
         if rule is None:
             raise ScheduleError(f"{op} of shape {u._shape} cannot be computed inside a kernel")

@@ -16,7 +16,7 @@ from tinyhost.schedule.graph import Kernel
 from tinyhost.schedule.lower import Lowered, lower_kernel
 from tinyhost.schedule.prepare import CapsOf
 from tinyhost.schedule.storage import Region, region_of, state_of, storage_root
-from tinyhost.uop import GroupOp, Ops, ParamArg, UOp
+from tinyhost.uop import CallInfo, GroupOp, Ops, ParamArg, UOp
 
 
 @dataclass(eq=False)
@@ -118,7 +118,7 @@ class Ordering:
     def _sorted(self) -> list[Item]:
         """Items in an order of execution, depth first."""
         out: list[Item] = []
-        status: dict[Item, bool] = {}  # absent: not seen, False: being visited, True: done
+        status: dict[Item, bool] = {}  # absent: not seen, False: waits for what comes before it, True: done
         for first in self.items.values():
             stack = [(first, False)]
             while stack:
@@ -128,15 +128,13 @@ class Ordering:
                     out.append(item)
                     continue
                 if item in status:
-                    if not status[item] and (item, True) in stack:
-                        self._cycle(item)
                     continue
                 status[item] = False
                 stack.append((item, True))
                 for b in reversed(item.before):
                     if b not in status:
                         stack.append((b, False))
-                    elif not status[b] and (b, True) in stack:
+                    elif not status[b]:
                         self._cycle(b)
         return out
 
@@ -191,4 +189,4 @@ def _argument(a: UOp) -> UOp:
 
 
 def _call_info(item: Item) -> object:
-    return item.node.arg if item.node.op is Ops.CALL else None
+    return item.node.arg if item.node.op is Ops.CALL else CallInfo()

@@ -37,6 +37,9 @@ class Preparation:
         new: dict[UOp, UOp] = {}
         sink = inline_functions(sink)
         for u in sink.toposort(enter_calls=False):
+            if u.op is Ops.AFTER and u.is_bound_var:
+                new[u] = self.bound(u.src[0], u)
+                continue
             node = u
             for s in u.src:
                 if s in new:
@@ -125,9 +128,7 @@ class Preparation:
         return UOp(Ops.STORE, (plain, value, *u.src[2:]))
 
     def after(self, u: UOp) -> UOp:
-        """A bound variable, or storage as of after effects."""
-        if u.src[0].is_variable and u.src[1].op is Ops.STORE:
-            return self.bound(u.src[0], u)
+        """Storage as of after effects."""
         deps: dict[UOp, None] = {}
         for d in u.src[1:]:
             deps.update(dict.fromkeys(d.src if d.op is Ops.GROUP else (d,)))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import Any, Callable
 
-from tinyhost.dtype import DType, Invalid, dtypes
+from tinyhost.dtype import DType, Invalid, dtypes, least_upper_dtype
 from tinyhost.ops import Ops
 
 Interval = tuple[Any, Any]
@@ -222,15 +222,20 @@ def _xor(u: Any) -> Interval:
 
 
 # *** comparisons: exact on integers, by value on floats ***
-def _comparable(a: Any, b: Any) -> bool:
-    """False where a conversion before the comparison may round."""
-    return a.dtype is b.dtype or not (a.dtype.is_float or b.dtype.is_float
-                                      or _mixes_uint64(a.dtype, b.dtype))
+def _compared(a: Any, b: Any) -> tuple[Interval, Interval] | None:
+    """Bounds of both sides in the dtype in which they are compared; None where a conversion may round."""
+    if a.dtype is not b.dtype:
+        joint = least_upper_dtype(a.dtype, b.dtype)
+        if joint.is_float:
+            sides = tuple(_literal_at(s, joint) for s in (a, b))
+            return None if None in sides else sides  # type: ignore[return-value]
+    return (a.vmin, a.vmax), (b.vmin, b.vmax)
 
 
-def _mixes_uint64(a: DType, b: DType) -> bool:
-    return (a is dtypes.uint64 and full_range(b)[0] < 0 and b is not dtypes.weakint) or (
-        b is dtypes.uint64 and full_range(a)[0] < 0 and a is not dtypes.weakint)
+def _literal_at(s: Any, dtype: DType) -> Interval | None:
+    if s.dtype is dtype:
+        return s.vmin, s.vmax
+    return None if s.op is not Ops.CONST or s.arg is Invalid else (dtype.const(s.arg),) * 2
 
 
 def _is_nan(s: Any) -> bool:
@@ -238,21 +243,21 @@ def _is_nan(s: Any) -> bool:
 
 
 def _cmplt(u: Any) -> Interval:
-    a, b = u.src
-    if not _comparable(a, b):
+    if (sides := _compared(*u.src)) is None:
         return False, True
-    return bool(a.vmax < b.vmin), bool(a.vmin < b.vmax)
+    (a0, a1), (b0, b1) = sides
+    return bool(a1 < b0), bool(a0 < b1)
 
 
 def _cmpne(u: Any) -> Interval:
-    a, b = u.src
-    if not _comparable(a, b):
+    if (sides := _compared(*u.src)) is None:
         return False, True
-    a0, a1, b0, b1 = a.vmin, a.vmax, b.vmin, b.vmax
-    if a.dtype.is_float:
-        if _is_nan(a) or _is_nan(b):
-            return True, True
+    (a0, a1), (b0, b1) = sides
+    if isinstance(a0, float) or isinstance(b0, float):
+        # float() because literals compare by bits: -0.0 differs from 0.0 and NaN equals itself
         a0, a1, b0, b1 = float(a0), float(a1), float(b0), float(b1)
+        if math.isnan(a0) or math.isnan(b0):
+            return True, True
     return bool(a1 < b0 or b1 < a0), not a0 == a1 == b0 == b1
 
 

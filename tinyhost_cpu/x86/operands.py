@@ -162,8 +162,6 @@ def reg(sel: Selection, u: UOp) -> UOp:
     node = sel.values.get(u)
     if node is not None:
         return node
-    if u in sel.pending:
-        return sel.pending.pop(u)()
     if u.is_const:
         return constant(sel, u)
     return sel.value(u)
@@ -171,12 +169,9 @@ def reg(sel: Selection, u: UOp) -> UOp:
 
 def broadcast(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
     """A scalar in every lane, straight from memory where possible."""
-    size = dtype.itemsize
-    op = X86Ops[_BROADCAST[size, dtype.is_float]] if size * lanes > 8 else None
-    mem = fold(sel, u) if op is not None and not (size == 8 and dtype.is_float and lanes == 2) else None
+    mem = fold(sel, u)
     if mem is not None:
-        assert op is not None
-        return sel.emit(op, dtype, mem, lanes)
+        return sel.emit(_broadcast_op(dtype, lanes), dtype, mem, lanes)
     if u.is_const and literal_bits(u.const_value, dtype) == 0:
         return zero(sel, dtype, lanes)
     return splat(sel, reg(sel, u), dtype, lanes)
@@ -186,10 +181,14 @@ def splat(sel: Selection, node: UOp, dtype: DType, lanes: int) -> UOp:
     """A scalar register in every lane."""
     if not dtype.is_float:
         node = to_vector_register(sel, node, dtype)
-    size = dtype.itemsize
-    if size == 8 and lanes == 2 and dtype.is_float:
-        return sel.pure(X86Ops.VMOVDDUP, dtype, (node,), lanes)
-    return sel.pure(X86Ops[_BROADCAST[size, dtype.is_float]], dtype, (node,), lanes)
+    return sel.pure(_broadcast_op(dtype, lanes), dtype, (node,), lanes)
+
+
+def _broadcast_op(dtype: DType, lanes: int) -> X86Op:
+    # VBROADCASTSD has no form with a 128-bit destination
+    if dtype is dtypes.float64 and lanes == 2:
+        return X86Ops.VMOVDDUP
+    return X86Ops[_BROADCAST[dtype.itemsize, dtype.is_float]]
 
 
 _BROADCAST = {(1, False): "VPBROADCASTB", (2, False): "VPBROADCASTW", (4, False): "VPBROADCASTD", (8, False): "VPBROADCASTQ",

@@ -20,6 +20,19 @@ from tinyhost.uop import UOp
 Rule = Callable[["Selection", UOp], "UOp | None"]
 
 
+class Pending:
+    """A load put off: its memory operand, and (called) the load itself."""
+
+    __slots__ = ("sel", "node", "memory", "make")
+
+    def __init__(self, sel: "Selection", node: UOp, memory: tuple[UOp, ...], make: Callable[[], UOp]) -> None:
+        self.sel, self.node, self.memory, self.make = sel, node, memory, make
+
+    def __call__(self) -> UOp:
+        value = self.sel.values[self.node] = self.make()
+        return value
+
+
 class Selection:
     """Values, segments and scopes of one program.
 
@@ -28,7 +41,7 @@ class Selection:
         uses: how many nodes of the program read a node.
         depth: number of open loops. depth_of: depth at which an instruction was emitted.
         flags: the instruction whose flags are current, None when unknown.
-        stores: counts memory writes, so that a load knows whether it may still move.
+        pending: loads that were put off. skipped: nodes that only addresses read; they need no value.
     """
 
     def __init__(self, rules: dict[Ops, Rule]) -> None:
@@ -42,9 +55,9 @@ class Selection:
         self.preheaders: list[list[UOp]] = []
         self.depth_of: dict[UOp, int] = {}
         self.flags: UOp | None = None
-        self.stores = 0
         self.serial = 0
-        self.loads: dict[UOp, tuple[list[UOp], int]] = {}
+        self.pending: dict[UOp, Pending] = {}
+        self.skipped: set[UOp] = set()
 
     # *** emission ***
     def new_tag(self) -> int:
@@ -65,7 +78,8 @@ class Selection:
         return node
 
     def effect(self, op: Any, src: tuple[UOp, ...]) -> UOp:
-        """Append an instruction without result that must stay."""
+        """Append an instruction that writes memory or control flow."""
+        self.flush()
         return self.emit(op, dtypes.void, src)
 
     def pure(self, op: Any, dtype: DType, src: tuple[UOp, ...], lanes: int = 1, hoist: bool = True) -> UOp:
@@ -115,6 +129,7 @@ class Selection:
     # *** loops ***
     def open_loop(self) -> None:
         """Start a loop: code emitted from here on is its body (guard and label included)."""
+        self.flush()
         preheader: list[UOp] = []
         self.segments.append(preheader)
         self.preheaders.append(preheader)
@@ -124,6 +139,7 @@ class Selection:
 
     def close_loop(self) -> None:
         """End the innermost loop."""
+        self.flush()
         self.depth -= 1
         self.scopes.pop()
         self.preheaders.pop()
@@ -138,7 +154,10 @@ class Selection:
     def value(self, u: UOp) -> UOp:
         """The instruction that holds ``u``, selecting what was made after linearisation."""
         node = self.values.get(u)
-        return self.select(u) if node is None else node
+        if node is not None:
+            return node
+        load = self.pending.pop(u, None)
+        return self.select(u) if load is None else load()
 
     def select(self, root: UOp) -> UOp:
         """Select ``root`` and whatever below it has no value yet."""
@@ -146,7 +165,7 @@ class Selection:
         values = self.values
         while stack:
             u = stack[-1]
-            missing = [s for s in u.src if s not in values and s.op is not Ops.CONST]
+            missing = [s for s in u.src if s not in values and s not in self.pending and not s.is_const]
             if missing:
                 stack += missing
                 continue
@@ -172,15 +191,19 @@ class Selection:
             for s in u.src:
                 uses[s] = uses.get(s, 0) + 1
         for u in uops:
-            self.visit(u)
+            if u not in self.skipped:
+                self.visit(u)
+        self.flush()
         return [node for segment in self.segments for node in segment]
 
-    # *** loads that consumers may take as memory operands ***
-    def note_load(self, u: UOp) -> None:
-        """``u`` was loaded here and may be read from memory by its only consumer."""
-        self.loads[u] = (self.out, self.stores)
+    # *** loads that wait for their consumer ***
+    def defer(self, u: UOp, memory: tuple[UOp, ...], make: Callable[[], UOp]) -> None:
+        """Put off the load ``u`` until its only reader comes, which may take ``memory`` as its operand instead."""
+        self.pending[u] = Pending(self, u, memory, make)
 
-    def may_fold(self, u: UOp) -> bool:
-        """Whether the load ``u`` can be read by the instruction about to be emitted instead."""
-        at = self.loads.get(u)
-        return at is not None and at[0] is self.out and at[1] == self.stores and self.uses.get(u) == 1
+    def flush(self) -> None:
+        """Emit all loads put off: memory or control flow is about to change."""
+        if self.pending:
+            for load in list(self.pending.values()):
+                load()
+            self.pending.clear()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Iterable
 
-from tinyhost.dtype import Invalid, dtypes
+from tinyhost.dtype import ConstFloat, Invalid, dtypes
 from tinyhost.ops import Ops
 from tinyhost.uop.node import UOp
 from tinyhost.uop.semantics import cast as cast_value
@@ -18,7 +18,9 @@ LITERAL_OPS = (Ops.CONST, Ops.CAST)
 def literal(u: UOp) -> Any:
     """The value of a literal (wrapped or rounded to its dtype), None for any other node and for Invalid."""
     if u.op is Ops.CONST:
-        return None if u.arg is Invalid else u.arg
+        v = u.arg
+        # ConstFloat compares by bits; rules want numbers
+        return None if v is Invalid else float(v) if v.__class__ is ConstFloat else v
     if u.op is Ops.CAST and (c := u.src[0]).op is Ops.CONST and c.arg is not Invalid:
         return cast_value(c.arg, c.dtype, u.arg)
     return None

@@ -272,6 +272,12 @@ def cast_to_same(u: UOp, x: UOp) -> UOp | None:
     return x if x.dtype is u.arg or is_invalid(x) else None
 
 
+def cast_of_literal(u: UOp, x: UOp) -> UOp | None:
+    """cast(c) -> the one literal of that value: cast(int8, 300) -> int8 44, cast(float, 3) -> float 3.0"""
+    v = literal(x)
+    return None if v is None else UOp.cconst(semantics.cast(v, x.dtype, u.arg), u.arg)
+
+
 def cast_of_cast(u: UOp, inner: UOp) -> UOp | None:
     """cast(cast(x, mid), end) -> cast(x, end) where mid holds every value of x"""
     x = inner.src[0]
@@ -446,6 +452,7 @@ pm_identities = PatternMatcher([
 
 pm_conversions = PatternMatcher([
     (UPat(Ops.CAST, src=(_x,), name="u"), cast_to_same),
+    (UPat(Ops.CAST, src=(UPat(LITERAL_OPS, name="x"),), name="u"), cast_of_literal),
     (UPat(Ops.CAST, src=(UPat(Ops.CAST, name="inner"),), name="u"), cast_of_cast),
     (UPat(Ops.CAST, src=(UPat(Ops.WHERE, name="w"),), name="u"), cast_of_choice),
     (UPat(Ops.TRUNC, src=(_x,), name="u"), trunc_of_integer),

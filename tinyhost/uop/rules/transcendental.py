@@ -222,9 +222,14 @@ def log2(x: UOp, fmt: Format) -> UOp:
 def cody_waite_reduction(x: UOp, fmt: Format) -> tuple[UOp, UOp]:
     """(r, bits whose lowest is the parity of k) with x = k*pi + r, for x below pi_limit * pi."""
     bits, k = _round_to_int(_mul(x, UOp.const(1 / math.pi, fmt.dtype)), fmt)
-    for part in fmt.pi_parts:
-        x = _fma(k, UOp.const(-part, fmt.dtype), x)
-    return x, bits
+    *exact, last_exact, tail = (UOp.const(-part, fmt.dtype) for part in fmt.pi_parts)
+    for part in exact:
+        x = _fma(k, part, x)
+    # what the last exact product loses in the sum goes into the tail (Dekker), so r is rounded once
+    product = _mul(k, last_exact)
+    r = _add(x, product)
+    lost = _add(_sub(x, r), product)
+    return _add(r, _fma(k, tail, lost)), bits
 
 
 def _words(first_bit: int, width: int, step: int, count: int) -> list[int]:
@@ -293,16 +298,24 @@ def payne_hanek_reduction(x: UOp, fmt: Format) -> tuple[UOp, UOp]:
     upper, lower = (_payne_hanek32 if fmt is FLOAT32 else _payne_hanek64)(bits, exponent)
     parity = _shr(_add(upper, UOp.const(1 << 62, wide)), 63)
     doubled = _shl(upper, 1)
-    if fmt is FLOAT64:
-        doubled = _or(doubled, _shr(lower, 63))
-    turn = UOp(Ops.CAST, (UOp(Ops.BITCAST, (doubled,), dtypes.int64),), dt)
-    if fmt is FLOAT64:
-        below = UOp(Ops.BITCAST, (_shr(_shl(lower, 1), 1),), dtypes.int64)
-        turn = _fma(UOp(Ops.CAST, (below,), dt), UOp.const(2.0**-63, dt), turn)
+    if fmt is FLOAT32:
+        return _fixed_times_pi(doubled), UOp(Ops.CAST, (parity,), fmt.bits)
+    turn = UOp(Ops.CAST, (UOp(Ops.BITCAST, (_or(doubled, _shr(lower, 63)),), dtypes.int64),), dt)
+    below = UOp(Ops.BITCAST, (_shr(_shl(lower, 1), 1),), dtypes.int64)
+    turn = _fma(UOp(Ops.CAST, (below,), dt), UOp.const(2.0**-63, dt), turn)
     # pi * 2**-64 in two parts
-    high, low = (math.ldexp(p, -64) for p in _split_pi((fmt.mantissa + 1, fmt.mantissa + 1)))
-    r = _fma(turn, UOp.const(high, dt), _mul(turn, UOp.const(low, dt)))
-    return r, parity if fmt.bits is wide else UOp(Ops.CAST, (parity,), fmt.bits)
+    high, low = (math.ldexp(p, -64) for p in _split_pi((53, 53)))
+    return _fma(turn, UOp.const(high, dt), _mul(turn, UOp.const(low, dt))), parity
+
+
+def _fixed_times_pi(turn: UOp) -> UOp:
+    """pi times a fraction of 64 bits, signed, as float32 with one rounding."""
+    ints, wide = dtypes.int64, dtypes.uint64
+    pi = _PI >> _PI_BITS - 29
+    high = _shr(UOp(Ops.BITCAST, (turn,), ints), 32)
+    low = _shr(_mul(_and(turn, UOp.const(0xFFFFFFFF, wide)), UOp.const(pi, wide)), 32)
+    product = _add(_mul(high, UOp.const(pi, ints)), UOp(Ops.BITCAST, (low,), ints))
+    return _mul(UOp(Ops.CAST, (product,), dtypes.float32), UOp.const(2.0**-61, dtypes.float32))
 
 
 def sin(x: UOp, fmt: Format) -> UOp:

@@ -175,7 +175,7 @@ class _Checker:
                 raise self.fail(i, f"operand {k} (v{v}) is in {self.place(location)}, not of class "
                                    f"{self.env.classes[self.vregs[v].cls].name}")
             allowed = self._allowed(spec.constraint, spec.arg, where)
-            if allowed is not None and location not in allowed:
+            if location >= 0 and allowed is not None and location not in allowed:
                 names = ", ".join(self.place(other) for other in allowed)
                 raise self.fail(i, f"operand {k} (v{v}) must be in {names}, but is in {self.place(location)}")
         self._check_apart(i, inst, where)
@@ -200,7 +200,7 @@ class _Checker:
             if not spec.is_def:
                 continue
             for j, other in enumerate(specs):
-                if j == k or where[j] != where[k] or (k, j) in tied:
+                if j == k or where[j] != where[k] or ((k, j) in tied and other.timing is Timing.EARLY):
                     continue
                 if other.is_def or spec.timing is Timing.EARLY or other.timing is Timing.LATE:
                     raise self.fail(i, f"operands {k} (v{inst.vregs[k]}) and {j} (v{inst.vregs[j]}) must be apart but "

@@ -81,7 +81,7 @@ class _Assignment:
         """Give v another register, or none."""
         state, plan = self.state, self.plan
         for k, r in plan.fixed.items():
-            if self.vregs[k] == v and k in plan.uses and state.free & ~self._blocked(v) >> r & 1:
+            if self.vregs[k] == v and k in plan.uses and (state.free & ~self._blocked(v)) >> r & 1:
                 state.move(v, r, self.i)
                 return
         mask = state.masks[v] & ~plan.early_mask & ~self._blocked(v)
@@ -228,7 +228,8 @@ class _Assignment:
 
     def _tie_copy(self, k: int, j: int, r: int) -> int:
         state, target, source = self.state, self.vregs[k], self.vregs[j]
-        fresh = self._room(target, state.masks[target] & ~self.plan.late_mask & ~self._read_registers())
+        allowed = self.plan.sets.get(j, state.masks[target])
+        fresh = self._room(target, allowed & ~self.plan.late_mask & ~self._read_registers())
         if fresh >= 0:
             state.emit(self.i, Edit(MOVE, source, fresh, r))
             self._lend(fresh)

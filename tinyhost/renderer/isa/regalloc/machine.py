@@ -67,12 +67,13 @@ class Plan:
     """What a signature asks, in dense numbers and masks.
 
     ``plain``: early uses anywhere, at most one late definition anywhere or tied, no clobbers: the fast path.
-    ``early_mask``: registers of FIXED uses. ``late_mask``: clobbers and FIXED definitions, where no value may outlive
-    the instruction.
+    ``early_mask``: registers of FIXED uses. ``late_mask``: clobbers, FIXED definitions and FIXED uses that a definition
+    reuses, where no value may outlive the instruction.
     """
 
     __slots__ = ("machine", "arity", "uses", "uses_reversed", "defs", "tied", "tied_defs", "memory", "plain", "fixed",
-                 "sets", "early_mask", "late_mask", "clobber_mask", "early_def_mask", "early_defs", "late_uses", "careful")
+                 "sets", "early_mask", "late_mask", "clobber_mask", "early_def_mask", "early_defs", "late_uses",
+                 "careful")
 
     def __init__(self, signature: Signature, machine: Machine) -> None:
         specs = signature.operands
@@ -101,14 +102,13 @@ class Plan:
         self.careful = not self.plain or bool(self.tied)  # operands depend on each other or on registers
 
     def _masks(self, signature: Signature) -> None:
-        fixed_defs = sum(1 << self.fixed[k] for k in set(self.defs) & self.fixed.keys())
-        tied_fixed = sum(1 << self.fixed[j] for j in self.tied_defs.keys() & self.fixed.keys())
-        self.clobber_mask = self.machine.mask(signature.clobbers) & ~fixed_defs & ~tied_fixed
-        self.early_mask = 0
-        for k in self.uses:
-            if k in self.fixed:
-                self.early_mask |= 1 << self.fixed[k]
-        self.late_mask = self.clobber_mask | fixed_defs
+        fixed_defs = sum(1 << self.fixed[k] for k in self.defs if k in self.fixed)
+        tied_fixed = sum(1 << self.fixed[j] for j in self.tied_defs if j in self.fixed)
+        if fixed_defs & tied_fixed:
+            raise AllocationError("a definition is fixed to the register that another definition reuses")
+        self.late_mask = self.machine.mask(signature.clobbers) | fixed_defs | tied_fixed
+        self.clobber_mask = self.late_mask & ~fixed_defs & ~tied_fixed
+        self.early_mask = sum(1 << r for r in {self.fixed[k] for k in self.uses if k in self.fixed})
         self.early_def_mask = sum(1 << self.fixed[k] for k in self.early_defs if k in self.fixed)
 
     @staticmethod
@@ -134,16 +134,20 @@ class Plan:
                                       f"(the signature has {self.arity} operands)")
         if len(self.tied_defs) != len(self.tied):
             raise AllocationError("two definitions reuse the same read operand; each needs its own")
-        for k in set(self.tied_defs) & self.fixed.keys():
-            if 1 << self.fixed[k] & self.late_mask:
-                raise AllocationError(f"operand {k} in {self.machine.name(self.fixed[k])} is reused by a definition, "
-                                      f"but another definition is fixed to that register")
+        for k in self.late_uses & self.tied_defs.keys():
+            raise AllocationError(f"operand {k} is read late, but definition {self.tied_defs[k]} reuses its register")
         if self.early_mask & self.early_def_mask:
             raise AllocationError("a read operand is fixed to the register of an early definition")
         for k in self.late_uses & self.fixed.keys():
             if 1 << self.fixed[k] & self.late_mask:
                 raise AllocationError(f"operand {k} is read late in {self.machine.name(self.fixed[k])}, which the "
                                       f"instruction writes or clobbers")
+        for k, allowed in self.sets.items():
+            left = allowed & ~self.late_mask & ~(self.early_mask if k in self.uses or k in self.early_defs else 0)
+            if left.bit_count() < self.arity - len(self.fixed):
+                raise AllocationError(f"operand {k} may be in {left.bit_count()} registers that no FIXED operand or "
+                                      f"clobber takes, fewer than the {self.arity - len(self.fixed)} operands without "
+                                      f"a FIXED register: make the set wider, or the operand FIXED")
         for role, operands in (("read", self.uses), ("written", self.defs)):
             fixed = [self.fixed[k] for k in operands if k in self.fixed]
             if len(set(fixed)) != len(fixed):

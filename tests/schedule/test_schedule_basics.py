@@ -1,0 +1,465 @@
+"""Scheduling of single ideas: movement, reductions, padding, gathers, assignment, copies; numbers checked against evaluation."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from schedule.helpers import CAPS, assign, check, inputs_of, kernels, loads, output, param, schedule
+from schedule.interp import run_linear
+from tinyhost.capabilities import Capabilities
+from tinyhost.dtype import dtypes
+from tinyhost.errors import ScheduleError
+from tinyhost.uop import Ops, UOp
+
+
+def count(linear: UOp) -> int:
+    return len(linear.src)
+
+
+# *** values ***
+def test_elementwise_chain_is_one_kernel() -> None:
+    a, b = param(0, (4, 5)), param(1, (5,))
+    linear = check(output(2, ((a + b) * 2).maximum(a) - b))
+    assert count(linear) == 1
+    (ast,) = kernels(linear)
+    assert ast.src[0].op is Ops.END and ast.src[0].src[0].op is Ops.STORE
+    assert [r.arg[0] for r in ast.src[0].src[1:]] == [0, 1]
+
+
+@pytest.mark.parametrize("view", [
+    lambda x: x.permute((1, 0)), lambda x: x.reshape((3, 8)), lambda x: x.reshape((2, 2, 6)), lambda x: x.flip(0),
+    lambda x: x.flip((0, 1)), lambda x: x.shrink(((1, 3), (2, 5))), lambda x: x.reshape((4, 1, 6)).expand((4, 3, 6)),
+    lambda x: x.permute((1, 0)).reshape((4, 6)), lambda x: x.reshape((24,)).shrink(((3, 21),)).reshape((3, 6)),
+    lambda x: x.reshape((1, 24, 1)), lambda x: x.permute((1, 0)).reshape((3, 8)).permute((1, 0)).reshape((24,))])
+def test_movement_is_index_arithmetic(view) -> None:
+    linear = check(output(1, view(param(0, (4, 6)))))
+    assert count(linear) == 1 and loads(kernels(linear)[0]) == 1
+
+
+def test_scalar_output() -> None:
+    linear = check(output(1, param(0, ()) + 1))
+    assert kernels(linear)[0].src[0].op is Ops.STORE
+
+
+def test_pad_gates_the_index() -> None:
+    a = param(0, (3, 4))
+    inner = a._pad_box(((1, 2), (2, 0)))
+    mask = UOp.const(True).reshape((1, 1)).expand((3, 4))._pad_box(((1, 2), (2, 0)))
+    linear = check(output(1, mask.where(inner, 5.0)))
+    (ast,) = kernels(linear)
+    reads = [u for u in ast.toposort() if u.op is Ops.INDEX and u.src[1]._gated]
+    assert len(reads) == 1
+
+
+def test_pad_of_computed_value() -> None:
+    a = param(0, (3, 4))
+    x = (a + 3).exp2()
+    mask = UOp.const(True).reshape((1, 1)).expand((3, 4))._pad_box(((1, 2), (2, 0)))
+    check(output(1, mask.where(x._pad_box(((1, 2), (2, 0))), 5.0)))
+
+
+def test_iota_is_the_index() -> None:
+    linear = check(output(1, UOp.arange(10).reshape((2, 5)).permute((1, 0)) + param(0, (5, 2), dtypes.int32)))
+    assert count(linear) == 1 and loads(kernels(linear)[0]) == 1
+
+
+def test_stack() -> None:
+    a, b, c = param(0, (3,)), param(1, (3,)), param(2, (3,))
+    check(output(3, UOp(Ops.STACK, (a, b + 1, c))))
+    check(output(3, UOp(Ops.STACK, (a, b + 1, c)).shrink(((1, 2), (0, 3))).reshape((3,))))
+
+
+def test_gather() -> None:
+    table, i = param(0, (7, 3)), param(1, (4,), dtypes.int32)
+    linear = check(output(2, table.index(i)), output(3, (table * 2).index(i)))
+    assert count(linear) == 2
+
+
+def test_gather_of_a_reduction_stores_it() -> None:
+    table, i = param(0, (7, 3, 5)).sum(2), param(1, (2, 2), dtypes.uint8)
+    assert count(check(output(2, table.index(i)))) == 2
+
+
+@pytest.mark.parametrize("shape,old,new", [
+    ((6,), dtypes.float32, dtypes.int32), ((6,), dtypes.float32, dtypes.uint8), ((2, 8), dtypes.uint8, dtypes.float32),
+    ((2, 8), dtypes.int16, dtypes.int64), ((3, 2), dtypes.float64, dtypes.float32)])
+def test_bitcast(shape, old, new) -> None:
+    x = param(0, shape, old)
+    check(output(1, (x + x).bitcast(new)))
+
+
+# *** reductions ***
+def test_reduce_with_prologue_and_epilogue_is_one_kernel() -> None:
+    a = param(0, (4, 6))
+    linear = check(output(1, (a * 2 + 1).sum(1) * 3 - a.shrink(((0, 4), (0, 1))).reshape((4,))))
+    assert count(linear) == 1
+
+
+def test_max_and_prod() -> None:
+    a = param(0, (2, 3, 4))
+    check(output(1, a.max((0, 2))), output(2, a.prod(1)), output(3, a.sum()))
+
+
+def test_matmul_is_one_kernel() -> None:
+    a, b = param(0, (3, 4)), param(1, (4, 5))
+    linear = check(output(2, (a.reshape((3, 4, 1)) * b.reshape((1, 4, 5))).sum(1)))
+    (ast,) = kernels(linear)
+    assert loads(ast) == 2 and sum(u.op is Ops.REDUCE for u in ast.toposort()) == 1
+
+
+def test_conv_is_one_kernel() -> None:
+    x, w = param(0, (2, 3, 8, 8)), param(1, (4, 3, 3, 3))
+    pads = ((0, 0), (0, 0), (1, 1), (1, 1))
+    mask = UOp.const(True).reshape((1,) * 4).expand((2, 3, 8, 8))._pad_box(pads)
+    p = mask.where(x._pad_box(pads), 0.0)._pool((3, 3), 1)  # 2 3 8 8 3 3
+    y = (p.reshape((2, 1, 3, 8, 8, 3, 3)) * w.reshape((1, 4, 3, 1, 1, 3, 3))).sum((2, 5, 6))
+    linear = check(output(2, y))
+    (ast,) = kernels(linear)
+    assert loads(ast) == 2
+    assert not any(u.op in (Ops.FLOORDIV, Ops.FLOORMOD) for u in ast.toposort())
+
+
+@pytest.mark.parametrize("stride,dilation", [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1)])
+def test_pool_indices_need_no_division(stride: int, dilation: int) -> None:
+    x = param(0, (2, 11, 13))
+    linear = check(output(1, x._pool((3, 2), stride, dilation).max((3, 4))))
+    (ast,) = kernels(linear)
+    assert not any(u.op in (Ops.FLOORDIV, Ops.FLOORMOD) for u in ast.toposort())
+
+
+def test_softmax_is_three_kernels() -> None:
+    a = param(0, (5, 7))
+    e = (a - a.max(1, keepdim=True)).exp2()
+    linear = check(output(1, e * e.sum(1, keepdim=True).reciprocal()), exact=False)
+    assert count(linear) == 3
+
+
+def test_sibling_reductions_share_their_ranges() -> None:
+    a = param(0, (4, 6))
+    linear = check(output(1, a.sum(1) + (a * a).sum(1)))
+    (ast,) = kernels(linear)
+    assert sum(u.op is Ops.RANGE for u in ast.toposort()) == 2
+
+
+def test_reduce_of_reduce_is_two_kernels() -> None:
+    assert count(check(output(1, param(0, (4, 5, 6)).max(2).sum(1)))) == 2
+
+
+def test_long_reduction_in_two_stages() -> None:
+    a = param(0, (1 << 16,), dtypes.int32)
+    assert count(check(output(1, a.sum()), caps=Capabilities(grid=True))) == 2
+    assert count(check(output(1, a.sum()), caps=Capabilities(threads=2))) == 2
+    assert count(check(output(1, a.sum()), caps=Capabilities(threads=1))) == 1
+
+
+# *** sharing ***
+def test_cheap_value_is_recomputed() -> None:
+    a, b = param(0, (4, 4)), param(1, (4, 4))
+    x = a + b
+    linear = check(output(2, x * 2), output(3, x.permute((1, 0)) * 3))
+    assert count(linear) == 2
+
+
+def test_value_of_many_buffers_is_stored() -> None:
+    ps = [param(i, (4, 4)) for i in range(5)]
+    x = ps[0] + ps[1] + ps[2] + ps[3] + ps[4]
+    linear = check(output(5, x * 2), output(6, x * 3))
+    assert count(linear) == 3
+
+
+def test_reduction_is_never_computed_twice() -> None:
+    a = param(0, (4, 5))
+    x = a.sum(1)
+    linear = check(output(1, x * 2), output(2, x * 3))
+    assert count(linear) == 3
+
+
+def test_epilogue_stays_with_the_shared_reduction() -> None:
+    a = param(0, (4, 5))
+    x = a.sum(1) + 1
+    linear = check(output(1, x * 2), output(2, x * 3))
+    assert count(linear) == 3 and any(u.op is Ops.ADD and u.src[0].op is Ops.REDUCE for u in kernels(linear)[0].toposort())
+
+
+def test_output_is_read_by_others_instead_of_a_temporary() -> None:
+    a = param(0, (4, 5))
+    x = a.sum(1) + 1
+    linear = check(output(1, x), output(2, x * 3))
+    assert count(linear) == 2 and not any(u.op is Ops.BUFFER for u in linear.toposort())
+
+
+def test_relu_is_fused_into_the_next_reduction() -> None:
+    x, w, v = param(0, (4, 8)), param(1, (8, 8)), param(2, (8, 3))
+    h = (x.reshape((4, 8, 1)) * w).sum(1).maximum(0.0)
+    linear = check(output(3, (h.reshape((4, 8, 1)) * v).sum(1)))
+    assert count(linear) == 2
+
+
+def test_dear_operand_of_a_contraction_is_stored() -> None:
+    x, w = param(0, (64, 64)), param(1, (64, 64))
+    y = (x.exp2().reshape((64, 64, 1)) * w).sum(1)
+    assert count(check(output(2, y), exact=False)) == 2
+
+
+def test_equal_kernels_are_one_node() -> None:
+    a, b, c = param(0, (4, 4)), param(1, (4, 4)), param(2, (4, 4))
+    linear = check(output(3, a + b), output(4, b + c))
+    first, second = kernels(linear)
+    assert first is second
+
+
+# *** effects ***
+def test_contiguous_makes_a_kernel() -> None:
+    a = param(0, (4, 5))
+    assert count(check(output(1, (a + 1).contiguous() * 2))) == 2
+    assert count(check(output(1, (a + 1).contiguous()))) == 1
+    assert count(check(output(1, a.contiguous() + 1))) == 1
+
+
+def test_opts_of_contiguous_reach_the_kernel() -> None:
+    from tinyhost.uop import Opt, OptOps
+    opts = (Opt(OptOps.UPCAST, 0, 4),)
+    (ast,) = kernels(schedule(output(1, UOp(Ops.CONTIGUOUS, (param(0, (8,)) + 1,), opts))))
+    assert ast.arg.opts_to_apply == opts
+
+
+def test_assign_reads_its_own_element() -> None:
+    a = param(0, (4, 4))
+    assert count(check(assign(a, a * 2 + 1))) == 1
+
+
+@pytest.mark.parametrize("value", [
+    lambda a: a.permute((1, 0)), lambda a: a.flip(0) + a, lambda a: a + a.shrink(((0, 1), (0, 4))),
+    lambda a: a + a.sum(1, keepdim=True), lambda a: (a.reshape((4, 4, 1)) * a).sum(1)])
+def test_assign_that_would_overwrite_its_input(value) -> None:
+    a = param(0, (4, 4))
+    assert count(check(assign(a, value(a)))) == 2
+
+
+def test_setitem_on_views() -> None:
+    a, v = param(0, (6, 4)), param(1, (2, 4))
+    row = a.shrink(((1, 3), (0, 4)))
+    assert count(check(a.after(row.store(v + 1)))) == 1
+    other = a.shrink(((3, 5), (0, 4)))
+    assert count(check(a.after(row.store(other + 1)))) == 1  # apart: no temporary
+    overlapping = a.shrink(((2, 4), (0, 4)))
+    assert count(check(a.after(row.store(overlapping + 1)))) == 2
+    first = a.shrink(((0, 1), (0, 4)))
+    check(a.after(row.store(v)).after(first.store(v.shrink(((0, 1), (0, 4))))))
+
+
+def test_later_state_is_read_after_the_store() -> None:
+    a, b = param(0, (4, 4)), param(1, (4, 4))
+    new = assign(a, a + 1)
+    linear = check(output(2, new * b), new)
+    assert count(linear) == 2
+    assert linear.src[0].src[1].arg.slot == 0
+
+
+def test_readers_of_the_old_state_run_first() -> None:
+    a, b = param(0, (4, 4)), param(1, (4, 4))
+    new = assign(a, b.permute((1, 0)))
+    linear = check(new, output(2, a * b))
+    assert [c.src[1].arg.slot for c in linear.src] == [2, 0]
+
+
+def test_chain_of_assigns() -> None:
+    a = param(0, (5,))
+    x = assign(a, a + 1)
+    y = assign(x, x * 2)
+    check(output(1, x + 0), y, output(2, y * y))
+
+
+def test_swap_is_a_cycle() -> None:
+    a, b = param(0, (4,)), param(1, (4,))
+    with pytest.raises(RuntimeError, match="cycle detected in assign graph"):
+        schedule(assign(a, b + 1), assign(b, a + 1))
+
+
+def test_old_and_new_state_in_one_kernel_is_a_cycle() -> None:
+    a = param(0, (4,))
+    with pytest.raises(ScheduleError, match="cycle detected in assign graph"):
+        schedule(output(1, assign(a, a + 1) * a))
+
+
+def test_constant_fill_is_folded_into_readers() -> None:
+    a = param(0, (4,))
+    fill = assign(a, UOp.const(3.0, dtypes.float32).expand((4,)))
+    linear = check(fill, output(1, fill + param(2, (4,))))
+    assert all(loads(k) <= 1 for k in kernels(linear))
+    assert not any(u.op is Ops.PARAM and u.arg.slot == 2 for u in kernels(linear)[1].toposort())
+
+
+def test_stores_without_effect_are_dropped() -> None:
+    a = param(0, (4,))
+    assert count(schedule(assign(a, a))) == 0
+    assert count(schedule(assign(a, UOp.invalid().expand((4,))))) == 0
+    assert count(schedule(a.after())) == 0
+
+
+def test_empty_values() -> None:
+    a, b = param(0, (4, 3)), param(1, (3,))
+    nothing = a.shrink(((0, 0), (0, 3)))
+    check(output(2, nothing.sum(0) + b), output(3, nothing.prod(0) * b))
+    pads = ((0, 2), (0, 0))
+    mask = UOp.const(True).reshape((1, 1)).expand((1, 3)).shrink(((0, 0), (0, 3)))._pad_box(pads)
+    check(output(2, mask.where(nothing._pad_box(pads), 4.0)))
+
+
+# *** copies ***
+def test_copy_makes_a_call_and_a_temporary() -> None:
+    a = param(0, (4, 5))
+    linear = check(output(1, a.copy_to_device("CPU:1") + 1, "CPU:1"))
+    assert [c.src[0].op for c in linear.src] == [Ops.COPY, Ops.SINK]
+    assert linear.src[0].src[1].op is Ops.BUFFER and linear.src[0].src[1].arg.device == "CPU:1"
+
+
+def test_copy_into_an_output_is_direct() -> None:
+    a = param(0, (4, 5))
+    linear = check(output(1, a.copy_to_device("CPU:1"), "CPU:1"))
+    assert [c.src[0].op for c in linear.src] == [Ops.COPY] and linear.src[0].src[1].op is Ops.PARAM
+
+
+@pytest.mark.parametrize("view", [lambda x: x.shrink(((1, 3),)), lambda x: x.reshape((4, 1)).expand((4, 2)),
+                                  lambda x: x.reshape((2, 2)).permute((1, 0)), lambda x: x + 1])
+def test_copy_of_a_view_is_made_contiguous_first(view) -> None:
+    a = param(0, (4,))
+    linear = check(output(1, view(a).copy_to_device("CPU:1"), "CPU:1"))
+    assert [c.src[0].op for c in linear.src] == [Ops.SINK, Ops.COPY]
+
+
+def test_copy_to_the_same_device_is_the_value() -> None:
+    a = param(0, (4,))
+    assert [c.src[0].op for c in check(output(1, a.copy_to_device("CPU") + 1)).src] == [Ops.SINK]
+
+
+def storage_only(device: str) -> Capabilities:
+    return Capabilities(storage_only=device.startswith("DISK"))
+
+
+def test_storage_only_device_copies_blocks() -> None:
+    from tinyhost.schedule import create_linear
+    disk = param(0, (64,), dtypes.uint8, "DISK:x")
+    view = disk.shrink(((8, 40),)).bitcast(dtypes.float32).reshape((2, 4))
+    linear = create_linear(UOp.sink(output(1, view.copy_to_device("CPU").permute((1, 0)))), storage_only)
+    assert [c.src[0].op for c in linear.src] == [Ops.COPY, Ops.SINK]
+    raw = np.arange(64, dtype=np.uint8)
+    given = {disk: raw, param(1, (8,)): np.zeros(8, np.float32)}
+    out = run_linear(linear, given)[param(1, (8,))]
+    np.testing.assert_array_equal(out, raw[8:40].view(np.float32).reshape(2, 4).T.reshape(-1))
+
+
+def test_storage_only_device_takes_other_views_at_the_destination() -> None:
+    from tinyhost.schedule import create_linear
+    disk = param(0, (4, 6), dtypes.int32, "DISK:x")
+    value = disk.permute((1, 0)).copy_to_device("CPU")
+    linear = create_linear(UOp.sink(output(1, value)), storage_only)
+    assert [c.src[0].op for c in linear.src] == [Ops.COPY, Ops.SINK]
+
+
+def test_storage_only_device_computes_nothing() -> None:
+    from tinyhost.schedule import create_linear
+    disk = param(0, (4,), dtypes.int32, "DISK:x")
+    with pytest.raises(ScheduleError, match="only stores data"):
+        create_linear(UOp.sink(output(1, (disk + 1).copy_to_device("CPU"))), storage_only)
+    with pytest.raises(ScheduleError, match="cannot run a kernel on DISK:x"):
+        create_linear(UOp.sink(assign(disk, disk + 1)), storage_only)
+
+
+def test_store_into_a_block_of_storage_only_memory() -> None:
+    from tinyhost.schedule import create_linear
+    disk, a = param(0, (16,), dtypes.uint8, "DISK:x"), param(1, (4,), dtypes.uint8)
+    place = disk.shrink(((4, 8),))
+    linear = create_linear(UOp.sink(disk.after(place.store(a.copy_to_device("DISK:x")))), storage_only)
+    assert [c.src[0].op for c in linear.src] == [Ops.COPY] and linear.src[0].src[1].op is Ops.SHRINK
+    memory = run_linear(linear, {disk: np.zeros(16, np.uint8), a: np.arange(1, 5, dtype=np.uint8)})
+    assert memory[disk].tolist() == [0] * 4 + [1, 2, 3, 4] + [0] * 8
+
+
+# *** variables ***
+def test_variable_as_value() -> None:
+    v = UOp.variable("v", 1, 9)
+    a = param(0, (4,), dtypes.int32)
+    linear = check(output(1, a + v.bind(3)))
+    assert linear.src[0].src[-1] is v.bind(3)
+    free = check(output(1, a + v), binds={"v": 5})
+    assert free.src[0].src[-1] is v
+    assert kernels(free)[0] is kernels(linear)[0]
+
+
+def test_one_variable_has_one_value() -> None:
+    v = UOp.variable("v", 1, 9)
+    with pytest.raises(RuntimeError, match="bind mismatch on v, 3 != 4"):
+        schedule(output(1, param(0, (4,), dtypes.int32) + v.bind(3) + v.bind(4)))
+
+
+def test_symbolic_extent() -> None:
+    v = UOp.variable("n", 1, 8)
+    a = param(0, (8, 4), dtypes.int32)
+    linear = check(output(1, a.shrink(((0, v), (0, 4))).sum(0)), binds={"n": 5})
+    assert count(linear) == 1
+    linear = check(output(1, (a.shrink(((0, v), (0, 4))) + 1).contiguous().sum(0)), binds={"n": 5})
+    assert count(linear) == 2
+
+
+# *** functions and calls ***
+def test_function_is_inlined() -> None:
+    p, q = UOp.param(0, dtypes.float32, (4, 5)), UOp.param(1, dtypes.float32, (5,))
+    a, b = param(0, (4, 5)), param(1, (5,))
+    call = UOp(Ops.TUPLE, (p + q, p * 2)).call(a + 1, b)
+    linear = schedule(output(2, call.gettuple(0) + call.gettuple(1)))
+    direct = schedule(output(2, (a + 1 + b) + (a + 1) * 2))
+    assert linear is direct
+
+
+def test_nested_function_is_inlined() -> None:
+    p = UOp.param(0, dtypes.float32, (4,))
+    inner = (p + 1).call(p * 2).gettuple(0)
+    a = param(0, (4,))
+    assert schedule(output(1, inner.call(a).gettuple(0))) is schedule(output(1, a * 2 + 1))
+
+
+def call_errors() -> list[tuple[UOp, str, type[Exception]]]:
+    p, s = UOp.param(0, dtypes.float32, (4,)), UOp.param(0, dtypes.float32)
+    a, i = param(0, (4,)), param(0, (4,), dtypes.int32)
+    two = UOp.param(1, dtypes.float32, (4,))
+    return [
+        ((p + 1).call(param(0, (5,))), r"arg 0 shape mismatch: expected size 4, got \(5,\)", TypeError),
+        ((s + 1).call(param(0, (2,))), r"arg 0 shape mismatch: expected scalar, got \(2,\)", TypeError),
+        ((p + 1).call(i), "arg 0 dtype mismatch: expected dtypes.float, got dtypes.int", TypeError),
+        ((two + 1).call(a), r"params not in order: \[1\]", RuntimeError),
+        ((p + 1).call(a, a), "expected 1 args, got 2", TypeError)]
+
+
+@pytest.mark.parametrize("k", range(5))
+def test_function_arguments_are_checked(k: int) -> None:
+    call, text, kind = call_errors()[k]
+    with pytest.raises(kind, match=text):
+        schedule(output(1, call.gettuple(0)))
+
+
+def test_custom_kernel_arguments_have_storage() -> None:
+    a, out = param(0, (4,)), param(1, (4,))
+    x, y = UOp.placeholder((4,), dtypes.float32, 0), UOp.placeholder((4,), dtypes.float32, 1)
+    r = UOp.range(4, 0)
+    body = UOp.sink(x.index(r).store(y.index(r) * 2).end(r))
+    call = body.call(out, a + 1)
+    linear = schedule(output(2, out.after(call) + 1))
+    assert [c.src[0] is body for c in linear.src] == [False, True, False]
+    assert linear.src[1].src[1] is out and linear.src[1].src[2].op is Ops.BUFFER
+    given = inputs_of((output(2, out + a),))
+    memory = run_linear(linear, given)
+    np.testing.assert_array_equal(memory[param(2, (4,))], (given[a] + 1) * 2 + 1)
+
+
+def test_several_devices_are_refused() -> None:
+    a = UOp.param(0, dtypes.float32, (4,), ("CPU:0", "CPU:1"))
+    with pytest.raises(ScheduleError, match="values on several devices"):
+        schedule(output(1, UOp(Ops.MSELECT, (a,), 0)))
+
+
+def test_store_needs_storage() -> None:
+    a = param(0, (4,))
+    with pytest.raises(ScheduleError, match="it has no storage"):
+        schedule(assign(a + 1, a))
+    assert CAPS.max_kernel_ops == 2000

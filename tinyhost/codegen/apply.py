@@ -1,0 +1,171 @@
+"""The splits of a ``Kernel`` substituted into its graph, in one pass.
+
+Each original RANGE becomes an expression over the RANGEs of its parts. A REDUCE over a RANGE with a TAIL becomes the
+reduction of the whole blocks combined with one more block that starts so that it ends at the end, its repeated part
+replaced by the identity. Parts of a REDUCE that become copies or lanes of their own stand in a second REDUCE around the
+loops: one accumulator per copy, combined after the loop.
+"""
+from __future__ import annotations
+
+from typing import Callable
+
+from tinyhost.codegen.kernel import Axis, Cover, Kernel
+from tinyhost.codegen.loops import identity
+from tinyhost.ops import AxisType, Ops
+from tinyhost.uop import UOp
+
+Build = Callable[[UOp], UOp]
+SEPARATE_ACCUMULATORS = 8  # unrolled parts of a reduction get accumulators of their own up to this many per REDUCE
+
+
+def rewrite(k: Kernel) -> UOp:
+    """The kernel after its Opts."""
+    expr = {r: value_of(a) for r, a in k.root_axis.items() if not has_tail(a)}
+    expr = {r: e for r, e in expr.items() if e is not r}
+    done: dict[UOp, UOp] = dict(expr)
+    tile = _tile(k)
+    for u in k.nodes:
+        if u in done:
+            continue
+        new = tuple([done[s] for s in u.src])
+        if u.op is Ops.REDUCE and (any(a.split or a.root is not a.range for a in _roots(k, u))):
+            done[u] = _reduce(k, u, new[0], tile)
+        elif u.op is Ops.END and any(r in expr for r in u.src[1:]):
+            parts = [p for r in u.src[1:] if r in k.root_axis for p in leaves(k.root_axis[r])]
+            done[u] = UOp(Ops.END, (new[0], *[p.range for p in parts if p.length != 1]))
+        elif u is k.sink:
+            done[u] = UOp(Ops.SINK, new, k.info(), u.tag)
+        else:
+            done[u] = u if new == u.src else UOp(u.op, new, u.arg, u.tag)
+    return done[k.sink]
+
+
+def _roots(k: Kernel, u: UOp) -> list[Axis]:
+    return [k.root_axis[r] for r in u.src[1:] if r in k.root_axis]
+
+
+def _tile(k: Kernel) -> int:
+    """Copies of each result: the product of the UPCAST axes."""
+    out = 1
+    for a in k.axes:
+        if a.kind is AxisType.UPCAST and a.length is not None:
+            out *= a.length
+    return out
+
+
+# *** trees of splits ***
+def leaves(axis: Axis) -> list[Axis]:
+    """The parts of an axis, outermost first."""
+    out, stack = [], [axis]
+    while stack:
+        a = stack.pop()
+        if a.split is None:
+            out.append(a)
+        else:
+            stack += [a.split.inner, a.split.outer]
+    return out
+
+
+def has_tail(axis: Axis) -> bool:
+    """Whether a split below ``axis`` leaves a tail."""
+    stack = [axis]
+    while stack:
+        a = stack.pop()
+        if a.split is not None:
+            if a.split.cover is Cover.TAIL:
+                return True
+            stack += [a.split.inner, a.split.outer]
+    return False
+
+
+def value_of(axis: Axis) -> UOp:
+    """The index of an axis as an expression over its parts."""
+    order, stack = [], [axis]
+    while stack:
+        a = stack.pop()
+        order.append(a)
+        if a.split is not None:
+            stack += [a.split.outer, a.split.inner]
+    value: dict[int, UOp] = {}
+    for a in reversed(order):
+        if a.split is None:
+            value[id(a)] = a.range if a.length != 1 else UOp.const(0)
+            continue
+        s = a.split
+        start = _scaled(value[id(s.outer)], s.amount)
+        if s.cover is Cover.CLAMP:
+            last = UOp.const(s.total - s.amount)
+            start = UOp(Ops.WHERE, (start < last, start, last))
+        value[id(a)] = _plus(start, value[id(s.inner)])
+    return value[id(axis)]
+
+
+def _scaled(x: UOp, c: int) -> UOp:
+    return UOp.const(x.arg * c) if x.op is Ops.CONST else x if c == 1 else UOp(Ops.MUL, (x, UOp.const(c)))
+
+
+def _plus(x: UOp, y: UOp) -> UOp:
+    if x.op is Ops.CONST and x.arg == 0:
+        return y
+    return x if y.op is Ops.CONST and y.arg == 0 else UOp(Ops.ADD, (x, y))
+
+
+# *** reductions ***
+def _reduce(k: Kernel, u: UOp, value: UOp, tile: int) -> UOp:
+    op = u.arg[0]
+    inner, apart = _parts(op, value, [(a, a.root) for a in _roots(k, u)], tile)
+    groups = [r for r in apart if r.arg[-1] is AxisType.GROUP_REDUCE]
+    copies = [r for r in apart if r.arg[-1] is not AxisType.GROUP_REDUCE]
+    out = UOp(Ops.REDUCE, (inner, *copies), u.arg) if copies else inner
+    return UOp(Ops.REDUCE, (out, *groups), u.arg) if groups else out
+
+
+def _parts(op: Ops, value: UOp, axes: list[tuple[Axis, UOp]], tile: int) -> tuple[UOp, list[UOp]]:
+    """``value`` reduced over the loops of ``axes``, and the ranges that are left for a reduction around it.
+
+    Each axis comes with the node that stands for it in ``value``.
+    """
+    for i, (a, node) in enumerate(axes):
+        if a.split is not None and a.split.cover is Cover.TAIL:
+            return _with_tail(op, value, axes[:i] + axes[i + 1:], a, node, tile)
+    loops, unrolled, apart = [], [], []
+    for a, node in axes:
+        for part in leaves(a):
+            if part.kind is AxisType.UNROLL:
+                unrolled.append(part)
+            elif part.kind in (AxisType.LANE, AxisType.GROUP_REDUCE):
+                apart.append(part.range)
+            elif part.length != 1:
+                loops.append(part.range)
+        value = _substituted(value, node, value_of(a))
+    copies = tile
+    for part in unrolled:
+        copies *= part.length or 1
+    (apart if copies <= SEPARATE_ACCUMULATORS or not loops else loops).extend([p.range for p in unrolled])
+    return (UOp(Ops.REDUCE, (value, *loops), (op, 0)) if loops else value), apart
+
+
+def _with_tail(op: Ops, value: UOp, others: list[tuple[Axis, UOp]], a: Axis, node: UOp, tile: int) -> tuple[UOp, list[UOp]]:
+    s = a.split
+    assert s is not None
+    inner = value_of(s.inner)
+    outer_node = s.outer.range if s.outer.split is None else UOp(Ops.RANGE, (UOp.const(s.outer.size),), (*s.outer.ids, -1, s.outer.kind))
+    blocks = _substituted(value, node, _plus(_scaled(outer_node, s.amount), inner))
+    last = _substituted(value, node, _plus(UOp.const(s.total - s.amount), inner))
+    again = s.amount - s.total % s.amount
+    fresh = UOp(Ops.WHERE, (inner < again, identity(op, value.dtype), last))
+    whole, apart = _parts(op, blocks, [*others, (s.outer, outer_node)], tile)
+    rest, more = _parts(op, fresh, others, tile)
+    mine = [p.range for p in leaves(s.inner)]
+    return UOp(op, (whole, rest)), list(dict.fromkeys([*apart, *more, *mine]))
+
+
+def _substituted(value: UOp, node: UOp, new: UOp) -> UOp:
+    """``value`` with a RANGE exchanged where it is open."""
+    if node is new:
+        return value
+    done: dict[UOp, UOp] = {node: new}
+    for x in value.toposort(gate=lambda n: node in n.ranges):
+        if x not in done:
+            done[x] = UOp(x.op, tuple([done.get(s, s) for s in x.src]), x.arg, x.tag)
+    return done.get(value, value)

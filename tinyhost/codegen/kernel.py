@@ -1,0 +1,172 @@
+"""A kernel under optimisation: its axes as data, and the small graph that results.
+
+Takes a small kernel (one closer per RANGE); Opts only change ``Axis`` records and the tree of splits under each original
+RANGE, so trying many costs nothing. ``rewritten`` substitutes all of it in one pass. A split of an axis whose length the
+amount does not divide covers the end in one of three ways: ``CLAMP`` lets the last block overlap the one before (the same
+values are computed twice), ``TAIL`` gives a reduction an extra masked block, ``RAGGED`` gives the inner loop a bound that
+depends on the outer index. Nothing here decides what is good; that is ``cpu_rules.py`` and ``gpu_rules.py``.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+from tinyhost.codegen.strides import Access, Linear, accesses_of
+from tinyhost.helpers import ceildiv
+from tinyhost.ops import AxisType, Ops
+from tinyhost.renderer.base import Renderer
+from tinyhost.uop import KernelInfo, Opt, UOp
+
+SORT_KEY = {AxisType.DEVICE: -2, AxisType.WEAK: -1, AxisType.LOOP: -1, AxisType.GLOBAL: 0, AxisType.THREAD: 0, AxisType.WARP: 1,
+            AxisType.LOCAL: 2, AxisType.GROUP_REDUCE: 2, AxisType.UPCAST: 3, AxisType.REDUCE: 4, AxisType.UNROLL: 5,
+            AxisType.LANE: 6}
+
+
+class Cover(Enum):
+    """How a split covers an axis that its amount does not divide."""
+
+    EXACT = auto()
+    CLAMP = auto()
+    TAIL = auto()
+    RAGGED = auto()
+
+
+@dataclass(eq=False)
+class Axis:
+    """One axis: the ids of its RANGE, its length, what runs it, and how far a step moves along the original RANGE."""
+
+    ids: tuple[int, ...]
+    size: Any
+    kind: AxisType
+    root: UOp
+    stride: int = 1
+    reduce: bool = False
+    split: "Split | None" = None  # set once the axis is split; it is no axis any more then
+
+    @property
+    def range(self) -> UOp:
+        """The RANGE node of the axis."""
+        return UOp(Ops.RANGE, (UOp.const(self.size),), (*self.ids, self.kind))
+
+    @property
+    def length(self) -> int | None:
+        """Length, None where it is symbolic."""
+        return self.size if isinstance(self.size, int) else None
+
+    def __repr__(self) -> str:
+        return f"{self.kind.name}{self.ids}x{self.size}"
+
+
+@dataclass(eq=False)
+class Split:
+    """An axis cut into ``outer * amount + inner``."""
+
+    outer: Axis
+    inner: Axis
+    amount: int
+    total: int
+    cover: Cover = Cover.EXACT
+
+
+@dataclass(eq=False)
+class Kernel:
+    """State of the optimiser for one kernel."""
+
+    sink: UOp
+    renderer: Renderer
+    axes: list[Axis] = field(default_factory=list)
+    applied: list[Opt] = field(default_factory=list)
+    dont_use_locals: bool = False
+    order: tuple[Axis, ...] | None = None  # loops from the outermost, set by REORDER
+    staged: list[tuple[Access, tuple[Axis, ...]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.memo: dict[UOp, Linear] = {}
+        self.accesses = accesses_of(self.sink, self.memo)
+        self.nodes = list(self.sink.toposort())
+        self.reduces = [u for u in self.nodes if u.op is Ops.REDUCE]
+        self.ends = [u for u in self.nodes if u.op is Ops.END]
+        reduced = {r for u in self.reduces for r in u.src[1:]}
+        self.roots = [u for u in self.nodes if u.op is Ops.RANGE and u.src[0].op is not Ops.NOOP]
+        for r in self.roots:
+            size = r.src[0].const_value if r.src[0].is_const else r.src[0]
+            self.axes.append(Axis(r.arg[:-1], size, r.arg[-1], r, 1, r in reduced))
+        self.root_axis = {a.root: a for a in self.axes}
+
+    # *** views of the axes ***
+    @property
+    def caps(self) -> Any:
+        """Capabilities of the target."""
+        return self.renderer.caps
+
+    @property
+    def sorted_axes(self) -> list[Axis]:
+        """The axes that have numbers, in the order of the numbers."""
+        live = [a for a in self.axes if a.size != 1 and a.kind is not AxisType.DEVICE]
+        return sorted(live, key=lambda a: (SORT_KEY[a.kind], a.ids))
+
+    @property
+    def reduce_axes(self) -> list[Axis]:
+        """The axes UNROLL and GROUP count."""
+        return [a for a in self.sorted_axes if a.kind in (AxisType.REDUCE, AxisType.GROUP_REDUCE)]
+
+    @property
+    def output_axes(self) -> list[Axis]:
+        """Loop or launch axes of the stores."""
+        return [a for a in self.sorted_axes if not a.reduce and a.kind in (AxisType.WEAK, AxisType.LOOP, AxisType.GLOBAL)]
+
+    def of_kind(self, *kinds: AxisType) -> list[Axis]:
+        """Axes of some kinds, in order."""
+        return [a for a in self.sorted_axes if a.kind in kinds]
+
+    def number(self, axis: Axis) -> int:
+        """The number of an axis."""
+        return self.sorted_axes.index(axis)
+
+    def stride(self, access: Access, axis: Axis) -> int | None:
+        """Elements an access moves per step of ``axis``; None where no stride describes it."""
+        s = access.stride(axis.root)
+        return None if s is None else s * axis.stride
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the kernel reads storage that it writes, so that no element may be computed twice."""
+        written = {a.storage for a in self.accesses if a.written}
+        return any(a.storage in written for a in self.accesses if not a.written)
+
+    # *** splitting ***
+    def split(self, axis: Axis, amount: int, kind: AxisType, top: bool = False, cover: Cover = Cover.CLAMP) -> Axis:
+        """Cut ``amount`` steps off ``axis`` as an axis of ``kind`` (the outer part if ``top``); returns the new axis."""
+        total = axis.length
+        assert total is not None
+        if amount == total:
+            axis.kind = kind
+            return axis
+        exact = total % amount == 0
+        cover = Cover.EXACT if exact else cover
+        rest = total // amount if exact or cover is Cover.TAIL else ceildiv(total, amount)
+        outer_size, inner_size = (amount, rest) if top else (rest, amount)
+        outer = Axis((*axis.ids, 0), outer_size, kind if top else axis.kind, axis.root, axis.stride * inner_size, axis.reduce)
+        inner = Axis((*axis.ids, 1), inner_size, axis.kind if top else kind, axis.root, axis.stride, axis.reduce)
+        axis.split = Split(outer, inner, inner_size, total, cover)
+        if cover is Cover.RAGGED:
+            o = outer.range
+            left = UOp.const(total) - o * inner_size
+            inner.size = UOp(Ops.WHERE, (left < inner_size, left, UOp.const(inner_size)))
+        self.axes.remove(axis)
+        self.axes += [outer, inner]
+        return outer if top else inner
+
+    # *** the result ***
+    def rewritten(self) -> UOp:
+        """The small kernel with all splits done; its SINK says which Opts were applied."""
+        from tinyhost.codegen.apply import rewrite
+        return rewrite(self)
+
+    def info(self) -> KernelInfo:
+        """The KernelInfo of the result."""
+        old: KernelInfo = self.sink.arg if isinstance(self.sink.arg, KernelInfo) else KernelInfo()
+        order = old.loop_order if self.order is None else tuple(a.ids for a in self.order)
+        return KernelInfo(old.name, tuple(a.kind for a in self.sorted_axes), self.dont_use_locals, tuple(self.applied), None,
+                          old.estimates, old.beam, order)

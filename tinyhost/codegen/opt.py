@@ -1,0 +1,232 @@
+"""The actions of the optimiser: what each does to the axes of a ``Kernel``, and when it is refused.
+
+Takes a ``Kernel`` and an ``Opt``; changes the kernel or raises KernelOptError and changes nothing. Axis numbers are
+positions in ``Kernel.sorted_axes`` at the time of the action (for UNROLL, GROUP and GROUPTOP: among the reduce axes).
+Limits come from ``Capabilities``. Given Opts are applied literally; no action is added, moved or dropped.
+"""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from tinyhost.codegen.kernel import Axis, Cover, Kernel
+from tinyhost.errors import KernelOptError
+from tinyhost.ops import AxisType, Ops
+from tinyhost.uop import Opt, OptOps
+
+_LOOPS = (AxisType.WEAK, AxisType.LOOP, AxisType.GLOBAL)
+
+
+def apply_opt(k: Kernel, opt: Opt) -> Axis | None:
+    """Apply one action; the axis it made, if any.
+
+    Raises:
+        KernelOptError: the action cannot be applied to this kernel; the kernel is as before.
+    """
+    action = _ACTIONS.get(opt.op)
+    if action is None:
+        raise KernelOptError(f"{opt}: {opt.op} is reserved and no action of this optimiser yet")
+    made = action(k, opt)
+    k.applied.append(opt)
+    return made
+
+
+def _fail(opt: Opt, why: str) -> KernelOptError:
+    return KernelOptError(f"cannot apply {opt}: {why}")
+
+
+# *** what an Opt names ***
+def _axis(k: Kernel, opt: Opt) -> Axis:
+    axes = k.sorted_axes
+    if opt.axis is None or not 0 <= opt.axis < len(axes):
+        raise _fail(opt, f"there is no axis {opt.axis}, the kernel has {len(axes)}: {axes}")
+    return axes[opt.axis]
+
+
+def _reduce_axis(k: Kernel, opt: Opt) -> Axis:
+    axes = k.reduce_axes
+    if opt.axis is None or not 0 <= opt.axis < len(axes):
+        raise _fail(opt, f"there is no reduce axis {opt.axis}, the kernel has {len(axes)}: {axes}")
+    return axes[opt.axis]
+
+
+def _amount(axis: Axis, opt: Opt, most: int | None = None, what: str = "") -> int:
+    size = axis.length
+    if size is None:
+        raise _fail(opt, f"{axis} has the symbolic length {axis.size.render()}; only axes of known length can be split")
+    if not isinstance(opt.arg, int) or opt.arg < 0:
+        raise _fail(opt, f"the amount is a number of steps, got {opt.arg!r}")
+    amount = opt.arg or size
+    if amount > size:
+        raise _fail(opt, f"the amount {amount} is more than the {size} steps of {axis}")
+    if amount < 2:
+        raise _fail(opt, f"an amount of {amount} changes nothing; {axis} needs at least 2")
+    if most is not None and amount > most:
+        raise _fail(opt, f"the amount {amount} is more than {what} allows ({most})")
+    return amount
+
+
+def _check_kind(axis: Axis, opt: Opt, kinds: tuple[AxisType, ...]) -> None:
+    if axis.kind not in kinds:
+        raise _fail(opt, f"{axis} is {axis.kind.name}, the action is for {', '.join(t.name for t in kinds)} axes")
+
+
+def _cover(k: Kernel, axis: Axis, amount: int, opt: Opt) -> Cover:
+    """How a split of an output axis may cover what its amount does not divide."""
+    if (axis.length or 0) % amount and k.in_place:
+        raise _fail(opt, f"{amount} does not divide the {axis.length} steps of {axis}, and a kernel that reads what it writes "
+                         "may compute no element twice")
+    return Cover.CLAMP
+
+
+# *** copies ***
+def _upcast(k: Kernel, opt: Opt) -> Axis:
+    axis = _axis(k, opt)
+    _check_kind(axis, opt, (*_LOOPS, AxisType.LOCAL))
+    amount = _amount(axis, opt)
+    tile = amount
+    for a in k.of_kind(AxisType.UPCAST):
+        tile *= a.length or 1
+    if tile > k.caps.max_tile:
+        raise _fail(opt, f"the UPCAST axes would make {tile} copies, the target allows {k.caps.max_tile}")
+    if axis.kind is AxisType.LOCAL and (axis.length or 0) % amount:
+        raise _fail(opt, f"{amount} does not divide the {axis.length} steps of {axis}")
+    return k.split(axis, amount, AxisType.UPCAST, cover=_cover(k, axis, amount, opt))
+
+
+def _unroll(k: Kernel, opt: Opt) -> Axis:
+    axis = _reduce_axis(k, opt)
+    amount = _amount(axis, opt, k.caps.max_unroll, "the target")
+    if axis.kind is AxisType.GROUP_REDUCE and (axis.length or 0) % amount:
+        raise _fail(opt, f"{amount} does not divide the {axis.length} steps of {axis}")
+    return k.split(axis, amount, AxisType.UNROLL, cover=_reduce_cover(k, axis, amount, opt))
+
+
+def _reduce_cover(k: Kernel, axis: Axis, amount: int, opt: Opt) -> Cover:
+    """MAX may see an element twice; sums and products need a masked last block."""
+    if (axis.length or 0) % amount == 0:
+        return Cover.EXACT
+    ops = {u.arg[0] for u in k.reduces if axis.root in u.src[1:]}
+    if ops == {Ops.MAX}:
+        return Cover.CLAMP
+    if axis.ids != axis.root.arg[:-1] and axis.ids[len(axis.root.arg) - 1:] != (0,) * (len(axis.ids) - len(axis.root.arg) + 1):
+        raise _fail(opt, f"{amount} does not divide the {axis.length} steps of {axis}, which is the inner part of a split")
+    return Cover.TAIL
+
+
+def _lane(k: Kernel, opt: Opt) -> Axis:
+    axis = _axis(k, opt)
+    _check_kind(axis, opt, (*_LOOPS, AxisType.REDUCE))
+    if not k.caps.vector_bytes:
+        raise _fail(opt, "the target has no vector registers")
+    amount = _amount(axis, opt, k.caps.vector_bytes, "the widest vector register")
+    for other in k.of_kind(AxisType.LANE):
+        if _together(k, axis, other):
+            raise _fail(opt, f"{other} is the LANE axis of the same values already; a value has at most one")
+    cover = _reduce_cover(k, axis, amount, opt) if axis.reduce else _cover(k, axis, amount, opt)
+    return k.split(axis, amount, AxisType.LANE, cover=cover)
+
+
+def _together(k: Kernel, a: Axis, b: Axis) -> bool:
+    """Whether some value depends on both axes."""
+    return a.root is b.root or any(a.root in u.ranges and b.root in u.ranges for u in k.nodes)
+
+
+# *** what runs in parallel ***
+def _thread(k: Kernel, opt: Opt) -> Axis:
+    axis = _axis(k, opt)
+    _check_kind(axis, opt, _LOOPS)
+    if k.caps.threads < 2:
+        raise _fail(opt, "the target runs a kernel on one thread")
+    if k.of_kind(AxisType.THREAD):
+        raise _fail(opt, "the kernel has a THREAD axis already")
+    amount = _amount(axis, opt, k.caps.threads, "the number of threads")
+    if axis.reduce or any(axis.root not in e.src[1:] for e in k.ends):
+        raise _fail(opt, f"{axis} is not an axis of every store, so threads would repeat each other's stores")
+    exact = (axis.length or 0) % amount == 0
+    if not exact and axis.split is None and any(a.root is axis.root and a.kind is AxisType.THREAD for a in k.axes):
+        raise _fail(opt, f"{axis} is split over threads already")
+    return k.split(axis, amount, AxisType.THREAD, top=True, cover=Cover.EXACT if exact else Cover.RAGGED)
+
+
+def _local(k: Kernel, opt: Opt) -> Axis:
+    axis = _axis(k, opt)
+    _check_kind(axis, opt, _LOOPS)
+    if not k.caps.locals:
+        raise _fail(opt, "the target has no workgroups of several threads")
+    if k.dont_use_locals:
+        raise _fail(opt, "NOLOCALS was applied")
+    amount = _amount(axis, opt)
+    if (axis.length or 0) % amount:
+        raise _fail(opt, f"{amount} does not divide the {axis.length} steps of {axis}")
+    _check_workgroup(k, amount, opt)
+    return k.split(axis, amount, AxisType.LOCAL)
+
+
+def _check_workgroup(k: Kernel, amount: int, opt: Opt) -> None:
+    threads = amount
+    for a in k.of_kind(AxisType.LOCAL, AxisType.GROUP_REDUCE, AxisType.WARP):
+        threads *= a.length or 1
+    if threads > k.caps.local_prod_max:
+        raise _fail(opt, f"the workgroup would have {threads} threads, the target allows {k.caps.local_prod_max}")
+
+
+def _group(k: Kernel, opt: Opt) -> Axis:
+    axis = _reduce_axis(k, opt)
+    if axis.kind is not AxisType.REDUCE:
+        raise _fail(opt, f"{axis} is {axis.kind.name}, the action is for REDUCE axes")
+    if not k.caps.locals or not k.caps.shared_bytes:
+        raise _fail(opt, "the target has no workgroup memory")
+    if k.dont_use_locals:
+        raise _fail(opt, "NOLOCALS was applied")
+    amount = _amount(axis, opt)
+    if (axis.length or 0) % amount:
+        raise _fail(opt, f"{amount} does not divide the {axis.length} steps of {axis}")
+    owner = next(u for u in k.reduces if axis.root in u.src[1:])
+    if any(u is not owner and owner in u.toposort() for u in k.reduces):
+        raise _fail(opt, f"the reduction over {axis} is inside another one, whose loop cannot hold a barrier for all threads")
+    shared = amount * owner.dtype.itemsize
+    for a in k.of_kind(AxisType.LOCAL, AxisType.GROUP_REDUCE, AxisType.UPCAST):
+        shared *= a.length or 1
+    if shared > k.caps.shared_bytes:
+        raise _fail(opt, f"the partial results need {shared} bytes of workgroup memory, the target has {k.caps.shared_bytes}")
+    _check_workgroup(k, amount, opt)
+    return k.split(axis, amount, AxisType.GROUP_REDUCE, top=opt.op is OptOps.GROUPTOP)
+
+
+def _nolocals(k: Kernel, opt: Opt) -> None:
+    if k.of_kind(AxisType.LOCAL, AxisType.WARP, AxisType.GROUP_REDUCE):
+        raise _fail(opt, "the kernel uses workgroup threads already")
+    k.dont_use_locals = True
+
+
+# *** order ***
+def _swap(k: Kernel, opt: Opt) -> None:
+    a = _axis(k, opt)
+    b = _axis(k, Opt(opt.op, opt.arg if isinstance(opt.arg, int) else None))
+    if a.kind is not AxisType.GLOBAL or b.kind is not AxisType.GLOBAL:
+        raise _fail(opt, f"it exchanges two GLOBAL axes, got {a} and {b}")
+    if a.split is not None or b.split is not None or a.ids == b.ids:
+        raise _fail(opt, f"it exchanges two different axes, got {a} twice")
+    a.ids, b.ids = b.ids, a.ids
+
+
+def _reorder(k: Kernel, opt: Opt) -> None:
+    axes = k.sorted_axes
+    loops = [i for i, a in enumerate(axes) if a.kind in (*_LOOPS, AxisType.REDUCE, AxisType.THREAD)]
+    if not isinstance(opt.arg, tuple) or sorted(opt.arg) != loops:
+        raise _fail(opt, f"its argument is the order of the loop axes {tuple(loops)}, got {opt.arg!r}")
+    order = [axes[i] for i in opt.arg]
+    for u in k.reduces:
+        mine = {r for r in u.src[1:]}
+        inside = {r for x in u.src[0].toposort() for r in x.ranges} - mine
+        for i, a in enumerate(order):
+            if a.root in mine and any(b.root in inside and not b.reduce for b in order[i + 1:]):
+                raise _fail(opt, f"{a} is reduced inside {[b for b in order[i + 1:] if b.root in inside]}: loops of a store "
+                                 "stay outside of the reductions they contain")
+    k.order = tuple(order)
+
+
+_ACTIONS: dict[OptOps, Callable[[Kernel, Opt], Any]] = {
+    OptOps.UPCAST: _upcast, OptOps.UNROLL: _unroll, OptOps.LANE: _lane, OptOps.THREAD: _thread, OptOps.LOCAL: _local,
+    OptOps.GROUP: _group, OptOps.GROUPTOP: _group, OptOps.NOLOCALS: _nolocals, OptOps.SWAP: _swap, OptOps.REORDER: _reorder,
+}
