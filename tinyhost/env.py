@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from contextlib import ContextDecorator
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 from tinyhost.errors import UnknownVariable, VariableError
 from tinyhost.target import Target, format_targets, parse_targets
@@ -63,7 +63,8 @@ class ContextVar(Generic[T]):
 
     def parse(self, text: str) -> T:
         """Read the environment's text; a malformed one is a VariableError."""
-        return parse_as(self.name, text, self.default)
+        value: T = parse_as(self.name, text, self.default)
+        return value
 
     def coerce(self, new: Any) -> T:
         """Check a value that a program sets; text is read as the environment's would be."""
@@ -102,28 +103,33 @@ class ContextVar(Generic[T]):
         words = _EXPECTED[type(self.default)]
         return words if self.minimum is None else f"{words} of at least {self.minimum}"
 
+    @property
+    def _plain(self) -> Any:
+        # comparisons are those of the value, whatever its type allows
+        return self._var.get()
+
     def __bool__(self) -> bool:
         return bool(self._var.get())
 
     def __int__(self) -> int:
-        return int(self._var.get())  # type: ignore[call-overload, no-any-return]
+        return int(self._plain)
 
     __index__ = __int__
 
     def __eq__(self, other: object) -> bool:
         return bool(self._var.get() == (other._var.get() if isinstance(other, ContextVar) else other))
 
-    def __lt__(self, other: T) -> bool:
-        return self._var.get() < other  # type: ignore[operator, no-any-return]
+    def __lt__(self, other: Any) -> bool:
+        return bool(self._plain < other)
 
-    def __le__(self, other: T) -> bool:
-        return self._var.get() <= other  # type: ignore[operator, no-any-return]
+    def __le__(self, other: Any) -> bool:
+        return bool(self._plain <= other)
 
-    def __gt__(self, other: T) -> bool:
-        return self._var.get() > other  # type: ignore[operator, no-any-return]
+    def __gt__(self, other: Any) -> bool:
+        return bool(self._plain > other)
 
-    def __ge__(self, other: T) -> bool:
-        return self._var.get() >= other  # type: ignore[operator, no-any-return]
+    def __ge__(self, other: Any) -> bool:
+        return bool(self._plain >= other)
 
     __hash__ = object.__hash__
 
@@ -252,17 +258,21 @@ def find_variable(name: str) -> ContextVar[Any]:
     raise UnknownVariable(f"no context variable is named {name!r}; {hint}")
 
 
-def parse_as(name: str, text: str, default: T) -> T:
+def parse_as(name: str, text: str, default: Any) -> Any:
     """Read environment text as the type of `default`."""
     if isinstance(default, str):
-        return text  # type: ignore[return-value]
+        return text
     try:
-        return int(text, 0) if isinstance(default, int) else float(text)  # type: ignore[return-value]
+        return int(text, 0) if isinstance(default, int) else float(text)
     except ValueError:
         raise VariableError(f"{name}={text}: expected {_EXPECTED[type(default)]}") from None
 
 
-def getenv(name: str, default: T = 0) -> T:  # type: ignore[assignment]
+@overload
+def getenv(name: str) -> int: ...
+@overload
+def getenv(name: str, default: T) -> T: ...
+def getenv(name: str, default: Any = 0) -> Any:
     """The environment variable `name` as the type of `default` (int, float or str), `default` when it is not set."""
     text = os.environ.get(name)
     return default if text is None else parse_as(name, text, default)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tinyhost.errors import TargetError
 
@@ -53,7 +54,8 @@ class Target:
         >>> Target.parse("AMD:LLVM").replacedefault(renderer="HIP", arch="gfx1100")
         AMD:LLVM:gfx1100
         """
-        return replace(self, **{k: v for k, v in defaults.items() if not getattr(self, k)})  # type: ignore[arg-type]
+        empty: dict[str, Any] = {k: v for k, v in defaults.items() if not getattr(self, k)}
+        return replace(self, **empty)
 
     def index_list(self, available: int) -> list[int]:
         """The device numbers that `indices` selects ("0,2", "0-3") out of `available`; all of them when it is empty."""

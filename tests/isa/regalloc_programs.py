@@ -12,6 +12,7 @@ import random
 from tinyhost.renderer.isa.regalloc import (
     Allocation,
     Constraint,
+    Edit,
     EditKind,
     Function,
     Inst,
@@ -54,6 +55,7 @@ class _Writer:
         self.insts: list[Inst] = []
         self.vregs: list[VReg] = []
         self.known: list[list[int]] = [[], []]
+        self.counters: set[int] = set()  # of the loops around; not to be overwritten
         self.labels = 0
         self.exits: list[tuple[str, list[list[list[int]]]]] = []  # labels to break to, states that arrive there
 
@@ -71,8 +73,8 @@ class _Writer:
 
     # virtual registers
 
-    def fresh(self, cls: int, remat: bool = False) -> int:
-        self.vregs.append(VReg(cls, self.rnd.choice(SIZES[cls]), remat))
+    def fresh(self, cls: int, remat: bool = False, size: int | None = None) -> int:
+        self.vregs.append(VReg(cls, self.rnd.choice(SIZES[cls]) if size is None else size, remat))
         return len(self.vregs) - 1
 
     def read(self, cls: int) -> int:
@@ -81,20 +83,15 @@ class _Writer:
             return known[-1 - min(len(known) - 1, int(self.rnd.expovariate(0.5)))]
         return self.rnd.choice(known)
 
-    def target(self, cls: int, excluded: set[int]) -> int:
-        """A new virtual register, or an old one to be redefined."""
+    def target(self, cls: int, excluded: set[int], size: int | None = None) -> int:
+        """A new virtual register, or an old one to be redefined; of ``size`` if given."""
         if self.rnd.random() < 0.4:
             old = [v for v, vreg in enumerate(self.vregs)
-                   if vreg.cls == cls and not vreg.remat and v not in excluded and v not in self.pinned()]
+                   if vreg.cls == cls and not vreg.remat and v not in excluded | self.counters
+                   and size in (None, vreg.size)]
             if old:
                 return self.rnd.choice(old)
-        return self.fresh(cls)
-
-    def pinned(self) -> set[int]:
-        """Loop counters, which random instructions must not overwrite."""
-        return self.counters
-
-    counters: set[int] = set()
+        return self.fresh(cls, size=size)
 
     def now_known(self, v: int) -> None:
         known = self.known[self.vregs[v].cls]
@@ -118,7 +115,7 @@ class _Writer:
         elif kind < 0.24:
             cls = rnd.randrange(2)
             source = self.read(cls)
-            target = self.target(cls, set())
+            target = self.target(cls, set(), self.vregs[source].size)
             self.insts.append(Inst(("copy",), (target, source), DEF_USE, Kind.COPY))
             self.now_known(target)
         elif kind < 0.32:
@@ -137,7 +134,7 @@ class _Writer:
         for k, spec in enumerate(signature.operands):
             if spec.is_def:
                 tied = vregs[spec.arg] if spec.constraint is Constraint.REUSE else -1
-                usable = tied >= 0 and not self.vregs[tied].remat and tied not in defined | self.pinned()
+                usable = tied >= 0 and not self.vregs[tied].remat and tied not in defined | self.counters
                 if usable and self.rnd.random() < 0.5:
                     vregs[k] = tied  # accumulates in place
                 else:
@@ -398,6 +395,7 @@ class Cells:
         self.allocation = allocation
         self.registers: dict[int, tuple[int, int]] = {}
         self.frame: dict[int, tuple[int, int]] = {}
+        self.extent: dict[int, int] = {}  # bytes written at a frame offset
         self.garbage = 1 << 40
 
     def poison(self) -> tuple[int, int]:
@@ -407,21 +405,23 @@ class Cells:
     def get(self, location: int) -> tuple[int, int]:
         if location >= 0:
             return self.registers.setdefault(location, self.poison())
-        return self.frame.setdefault(self.allocation.slots[~location].offset, self.poison())
+        return self.frame.get(self.allocation.slots[~location].offset) or self.poison()
 
-    def set(self, location: int, cell: tuple[int, int]) -> None:
+    def set(self, location: int, cell: tuple[int, int], width: int = 0) -> None:
+        """Write a cell; a slot loses what else lies in the ``width`` bytes written."""
         if location >= 0:
             self.registers[location] = cell
             return
         start = self.allocation.slots[~location].offset
-        for offset, (_, size) in list(self.frame.items()):
-            if offset < start + cell[1] and start < offset + size:
+        for offset in list(self.frame):
+            if offset < start + width and start < offset + self.extent[offset]:
                 del self.frame[offset]
-        self.frame[start] = cell
+        self.frame[start], self.extent[start] = cell, width
 
     def carry(self, src: int, width: int) -> tuple[int, int]:
-        value, size = self.get(src)
-        return (value, width) if size <= width else (self.poison()[0], width)
+        """What a move of ``width`` bytes reads: garbage, if the value is wider."""
+        cell = self.get(src)
+        return cell if cell[1] <= width else self.poison()
 
 
 def observe_allocated(function: Function, env: MachineEnv, allocation: Allocation, limit: int = 20000) -> list[tuple]:
@@ -430,13 +430,12 @@ def observe_allocated(function: Function, env: MachineEnv, allocation: Allocatio
     cells = Cells(allocation)
     unsaved = env.callee_saved - set(allocation.used_callee_saved)
     before = {preg: cells.get(preg) for preg in sorted(unsaved)}
-    definition = {v: inst for inst in function.insts for v in inst.vregs}
     pc, fell = 0, True
     while pc < len(function.insts):
         out.tick()
         if fell:
             for edit in allocation.edits.get(pc, ()):
-                _edit(function, cells, edit, definition)
+                _edit(function, cells, edit)
         inst = function.insts[pc]
         jumps = inst.kind is Kind.JUMP or (inst.kind is Kind.BRANCH and out.flag)
         where = pc
@@ -449,7 +448,7 @@ def observe_allocated(function: Function, env: MachineEnv, allocation: Allocatio
     return out.trace
 
 
-def _edit(function: Function, cells: Cells, edit, definition: dict[int, Inst]) -> None:
+def _edit(function: Function, cells: Cells, edit: Edit) -> None:
     width = function.vregs[edit.vreg].size
     if edit.kind is EditKind.REMAT:
         cells.set(edit.dst, (evaluate(definition_of(function, edit.vreg).opcode, [], 1)[0], width))
@@ -458,7 +457,7 @@ def _edit(function: Function, cells: Cells, edit, definition: dict[int, Inst]) -
         cells.set(edit.dst, one)
         cells.set(edit.src, other)
     else:
-        cells.set(edit.dst, cells.carry(edit.src, width))
+        cells.set(edit.dst, cells.carry(edit.src, width), width)
 
 
 def definition_of(function: Function, v: int) -> Inst:

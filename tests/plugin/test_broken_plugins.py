@@ -58,19 +58,19 @@ def test_keyboard_interrupt_passes(site):
 
 def test_hang_at_import(site, capsys, monkeypatch):
     monkeypatch.setattr("tinyhost.plugin.guard.NOTICE", 0.1)
-    site.device("ACME", spec="import time; time.sleep(5)")
+    site.device("HANG", spec="import time; time.sleep(5)")
     with (
         Context(TINYHOST_OPEN_TIMEOUT=0.3),
         pytest.raises(
             PluginBroken,
-            match="TimeoutError: the import of the device ACME of "
-            r"acme-acme 1.0 \(.*\) did not finish within 0.3 s",
+            match="TimeoutError: the import of the device HANG of "
+            r"acme-hang 1.0 \(.*\) did not finish within 0.3 s",
         ),
     ):
-        load("ACME")
+        load("HANG")
     line = capsys.readouterr().err
     assert (
-        line.startswith("tinyhost: waiting for the import of the device ACME of acme-acme 1.0 (")
+        line.startswith("tinyhost: waiting for the import of the device HANG of acme-hang 1.0 (")
         and str(site.root) in line
     )
     assert "since 0.1 s (giving up after 0.3 s; TINYHOST_OPEN_TIMEOUT)" in line

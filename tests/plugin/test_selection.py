@@ -45,6 +45,15 @@ def test_renderer_of_another_device(site):
         assert repr(compile_target("NULL")) == "ACME:TWO"
 
 
+def test_only_a_dry_device_takes_the_renderer_of_another(site):
+    site.device("ACME")
+    site.device("OTHER")
+    with Context(DEV="OTHER:ACME.TWO"), pytest.raises(RendererNotFound) as e:
+        renderer_of("OTHER")
+    assert "the renderer ACME.TWO makes programs that OTHER cannot run" in str(e.value)
+    assert "DEV=NULL:ACME.TWO" in str(e.value)
+
+
 def test_short_name_of_two_devices_lists_both(site):
     site.device("ACME")
     site.device("OTHER")

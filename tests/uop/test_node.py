@@ -53,7 +53,7 @@ class TestInterning:
         assert interned_count() > before
         del u
         gc.collect()
-        assert interned_count() == before
+        assert interned_count() <= before
 
     def test_eight_threads_intern_the_same_nodes(self):
         """Every thread builds the same 125,000 nodes; all see the same identities."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Callable
 
-from tinyhost.codegen.kernel import Axis, Cover, Kernel
+from tinyhost.codegen.kernel import Axis, Cover, Kernel, leaves
 from tinyhost.codegen.loops import identity
 from tinyhost.ops import AxisType, Ops
 from tinyhost.uop import UOp
@@ -54,18 +54,6 @@ def _tile(k: Kernel) -> int:
 
 
 # *** trees of splits ***
-def leaves(axis: Axis) -> list[Axis]:
-    """The parts of an axis, outermost first."""
-    out, stack = [], [axis]
-    while stack:
-        a = stack.pop()
-        if a.split is None:
-            out.append(a)
-        else:
-            stack += [a.split.inner, a.split.outer]
-    return out
-
-
 def has_tail(axis: Axis) -> bool:
     """Whether a split below ``axis`` leaves a tail."""
     stack = [axis]

@@ -39,12 +39,11 @@ class Expander(MemoryMixin, LoopMixin):
     Args:
         renderer: asked which ops exist in which widths.
         order: loop RANGEs of the kernel, outermost first.
-        launch: RANGEs that the launch runs, with the strong scalar that replaces each.
         lower: turns one scalar integer op the target may lack into ones it has.
     """
 
-    def __init__(self, renderer: Renderer, order: list[UOp], launch: dict[UOp, UOp], lower: Callable[[UOp], UOp]) -> None:
-        self.renderer, self.launch = renderer, launch
+    def __init__(self, renderer: Renderer, order: list[UOp], lower: Callable[[UOp], UOp]) -> None:
+        self.renderer = renderer
         self.strong_ranges: dict[UOp, UOp] = {}
         self.rank: dict[UOp, int] = {}
         self.small_rank = {r: i for i, r in enumerate(order)}
@@ -152,7 +151,7 @@ class Expander(MemoryMixin, LoopMixin):
         elif u.src[0].op is Ops.NOOP:
             self.leaf(u, self.strong_range(u))
         else:
-            self.leaf(u, atom(self.launch.get(u) or self.strong_range(u)))
+            self.leaf(u, atom(self.strong_range(u)))
 
     def _bit(self, u: UOp, size: int) -> int:
         bit = self.bit_of.get(u)
@@ -246,12 +245,12 @@ class Expander(MemoryMixin, LoopMixin):
         elif op in GroupOp.ALU:
             dt = dtypes.default_float if dtype is dtypes.weakfloat else dtype
             if op is Ops.SHL or op is Ops.SHR:
-                self.emit(u, src, lambda a, b: self.alu(op, (self.value(a, dt), self._count(b, dt))))
+                self.emit(u, src, lambda a, b: self.alu(op, (self.value(a, dt), self._count(b, dt)), u.tag))
             elif dt is dtypes.bool:
                 self.emit(u, src, lambda *xs: self.logic(op, xs))
             else:
-                value, alu = self.value, self.alu
-                self.emit(u, src, lambda *xs: alu(op, tuple([value(x, dt) for x in xs])))
+                value, alu, tag = self.value, self.alu, u.tag
+                self.emit(u, src, lambda *xs: alu(op, tuple([value(x, dt) for x in xs]), tag))
         else:
             self.emit(u, src, lambda *xs: self.vectors.rebuild(u, tuple(self._any(x) for x in xs)))
 
@@ -267,14 +266,14 @@ class Expander(MemoryMixin, LoopMixin):
 
     def cast(self, u: UOp) -> None:
         dt = dtypes.default_float if u.arg is dtypes.weakfloat else u.arg
-        self.emit(u, u.src, lambda x: self._cast(x, dt))
+        self.emit(u, u.src, lambda x: self._cast(x, dt, u.tag))
 
-    def _cast(self, entry: Entry, dt: DType) -> UOp:
+    def _cast(self, entry: Entry, dt: DType, tag: Any) -> UOp:
         if entry.__class__ is UOp:
             node: UOp = entry
             if node.op is Ops.CONST:
                 return node if node.arg is Invalid else UOp.const(node.arg, dt)
-            return node if node.dtype is dt else self.vectors.cast(node, dt)
+            return node if node.dtype is dt else self.vectors.cast(node, dt, tag)
         return self.value(entry, dt)
 
     # *** booleans ***

@@ -69,6 +69,18 @@ class Split:
     cover: Cover = Cover.EXACT
 
 
+def leaves(axis: Axis) -> list[Axis]:
+    """The parts of an axis, outermost first."""
+    out, stack = [], [axis]
+    while stack:
+        a = stack.pop()
+        if a.split is None:
+            out.append(a)
+        else:
+            stack += [a.split.inner, a.split.outer]
+    return out
+
+
 @dataclass(eq=False)
 class Kernel:
     """State of the optimiser for one kernel."""
@@ -82,17 +94,21 @@ class Kernel:
     staged: list[tuple[Access, tuple[Axis, ...]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.look()
+        reduced = {r for u in self.reduces for r in u.src[1:]}
+        for r in self.roots:
+            size = r.src[0].const_value if r.src[0].is_const else r.src[0]
+            self.axes.append(Axis(r.arg[:-1], size, r.arg[-1], r, 1, r in reduced))
+        self.root_axis = {a.root: a for a in self.axes}
+
+    def look(self) -> None:
+        """Find accesses, reductions and ends of the graph."""
         self.memo: dict[UOp, Linear] = {}
         self.accesses = accesses_of(self.sink, self.memo)
         self.nodes = list(self.sink.toposort())
         self.reduces = [u for u in self.nodes if u.op is Ops.REDUCE]
         self.ends = [u for u in self.nodes if u.op is Ops.END]
-        reduced = {r for u in self.reduces for r in u.src[1:]}
         self.roots = [u for u in self.nodes if u.op is Ops.RANGE and u.src[0].op is not Ops.NOOP]
-        for r in self.roots:
-            size = r.src[0].const_value if r.src[0].is_const else r.src[0]
-            self.axes.append(Axis(r.arg[:-1], size, r.arg[-1], r, 1, r in reduced))
-        self.root_axis = {a.root: a for a in self.axes}
 
     # *** views of the axes ***
     @property
@@ -167,6 +183,6 @@ class Kernel:
     def info(self) -> KernelInfo:
         """The KernelInfo of the result."""
         old: KernelInfo = self.sink.arg if isinstance(self.sink.arg, KernelInfo) else KernelInfo()
-        order = old.loop_order if self.order is None else tuple(a.ids for a in self.order)
+        order = old.loop_order if self.order is None else tuple(p.ids for a in self.order for p in leaves(a))
         return KernelInfo(old.name, tuple(a.kind for a in self.sorted_axes), self.dont_use_locals, tuple(self.applied), None,
                           old.estimates, old.beam, order)

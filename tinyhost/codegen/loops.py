@@ -153,8 +153,8 @@ class LoopMixin:
 
     # *** closing loops ***
     def loops_of(self: "Expander", ranges: list[UOp]) -> list[UOp]:
-        """The strong RANGEs of loop ranges, outermost first; ranges that the launch runs are none."""
-        found = [self.strong_range(r) for r in ranges if r not in self.launch]
+        """The strong RANGEs of loop ranges, outermost first."""
+        found = [self.strong_range(r) for r in ranges]
         return sorted(found, key=self.rank.__getitem__)
 
     def close(self: "Expander", effects: list[UOp], loops: list[UOp]) -> UOp:

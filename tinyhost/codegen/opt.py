@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from tinyhost.codegen.kernel import Axis, Cover, Kernel
+from tinyhost.codegen.pad import pad_axis
 from tinyhost.errors import KernelOptError
 from tinyhost.ops import AxisType, Ops
 from tinyhost.uop import Opt, OptOps
@@ -199,6 +200,21 @@ def _nolocals(k: Kernel, opt: Opt) -> None:
     k.dont_use_locals = True
 
 
+def _padto(k: Kernel, opt: Opt) -> None:
+    axis = _axis(k, opt)
+    size = axis.length
+    if size is None or axis.split is not None or axis.ids != axis.root.arg[:-1]:
+        raise _fail(opt, f"{axis} must be an axis of known length that is not split")
+    if not isinstance(opt.arg, int) or opt.arg < 2:
+        raise _fail(opt, f"the argument is the multiple to pad to, got {opt.arg!r}")
+    padded = -(-size // opt.arg) * opt.arg
+    if padded == size:
+        raise _fail(opt, f"the {size} steps of {axis} are a multiple of {opt.arg} already")
+    if padded >= 4 * size:
+        raise _fail(opt, f"{padded} steps instead of {size} would be 4 times the work")
+    pad_axis(k, axis, padded)
+
+
 # *** order ***
 def _swap(k: Kernel, opt: Opt) -> None:
     a = _axis(k, opt)
@@ -228,5 +244,5 @@ def _reorder(k: Kernel, opt: Opt) -> None:
 
 _ACTIONS: dict[OptOps, Callable[[Kernel, Opt], Any]] = {
     OptOps.UPCAST: _upcast, OptOps.UNROLL: _unroll, OptOps.LANE: _lane, OptOps.THREAD: _thread, OptOps.LOCAL: _local,
-    OptOps.GROUP: _group, OptOps.GROUPTOP: _group, OptOps.NOLOCALS: _nolocals, OptOps.SWAP: _swap, OptOps.REORDER: _reorder,
+    OptOps.GROUP: _group, OptOps.GROUPTOP: _group, OptOps.NOLOCALS: _nolocals, OptOps.PADTO: _padto, OptOps.SWAP: _swap, OptOps.REORDER: _reorder,
 }

@@ -6,7 +6,7 @@ shuffles are INDEX(vector, lane) for one lane and INDEX(vector, STACK of lanes) 
 """
 from __future__ import annotations
 
-from typing import Callable, Sequence
+from typing import Any, Callable, Sequence
 
 from tinyhost.dtype import DType, dtypes
 from tinyhost.ops import GroupOp, Ops
@@ -61,7 +61,7 @@ class Vectors:
             known = self._native[key] = self.renderer.supports(op, dtype, width)
         return known
 
-    def alu(self, op: Ops, srcs: tuple[UOp, ...]) -> UOp:
+    def alu(self, op: Ops, srcs: tuple[UOp, ...], tag: Any = None) -> UOp:
         """``op`` over operands of one dtype, some of them vectors."""
         widths = self.widths
         for s in srcs:
@@ -69,26 +69,26 @@ class Vectors:
             if width is not None:
                 break
         else:
-            return UOp(op, srcs)
+            return UOp(op, srcs, None, tag)
         assert width is not None
         if self.native(op, srcs[1].dtype if op is Ops.WHERE else srcs[0].dtype, width):
-            node = UOp(op, srcs)
+            node = UOp(op, srcs, None, tag)
             widths[node] = width
             return node
-        return self.per_lane(lambda *xs: UOp(op, xs), srcs, width)
+        return self.per_lane(lambda *xs: UOp(op, xs, None, tag), srcs, width)
 
     def per_lane(self, fn: Callable[..., UOp], srcs: tuple[UOp, ...], width: int) -> UOp:
         """``fn`` on the scalars of each lane."""
         return self.stack([fn(*[self.extract(s, i) for s in srcs]) for i in range(width)])
 
-    def cast(self, node: UOp, dt: DType) -> UOp:
+    def cast(self, node: UOp, dt: DType, tag: Any = None) -> UOp:
         """A conversion."""
         width = self.widths.get(node)
         if width is None:
-            return UOp(Ops.CAST, (node,), dt)
+            return UOp(Ops.CAST, (node,), dt, tag)
         if self.renderer.supports_cast(node.dtype, dt, width):
-            return self.mark_width(UOp(Ops.CAST, (node,), dt), width)
-        return self.per_lane(lambda x: UOp(Ops.CAST, (x,), dt), (node,), width)
+            return self.mark_width(UOp(Ops.CAST, (node,), dt, tag), width)
+        return self.per_lane(lambda x: UOp(Ops.CAST, (x,), dt, tag), (node,), width)
 
     def rebuild(self, u: UOp, srcs: tuple[UOp, ...]) -> UOp:
         """``u`` over expanded sources, for ops without a rule of their own."""

@@ -27,11 +27,12 @@ from tinyhost.plugin.guard import PluginExit, resolve
 from tinyhost.plugin.known import known_devices, nearest
 from tinyhost.plugin.metadata import RENDERERS
 from tinyhost.renderer.base import Renderer
-from tinyhost.specs import STORAGE, DeviceSpec, RendererSpec
+from tinyhost.specs import DRY, STORAGE, DeviceSpec, RendererSpec
 from tinyhost.target import Target
 
 T = TypeVar("T")
 _Key = tuple[str, Target, str]
+_KEYS: dict[str, tuple[list[Target], _Key]] = {}  # device -> the DEV list its key was made from, and the key
 _CAPS: dict[_Key, Capabilities] = {}
 _RENDERERS: dict[_Key, Renderer] = {}
 _CHOSEN: dict[_Key, tuple[RendererSpec, Target]] = {}
@@ -41,7 +42,7 @@ _BROKEN: dict[str, str] = {}  # full renderer name -> why its class could not be
 
 def clear_selection() -> None:
     """Forget all choices."""
-    for kept in (_CAPS, _RENDERERS, _CHOSEN, _BROKEN):
+    for kept in (_KEYS, _CAPS, _RENDERERS, _CHOSEN, _BROKEN):
         kept.clear()
 
 
@@ -97,8 +98,12 @@ def device_spec(base: str, provider: str = "") -> DeviceSpec:
 
 
 def _key(device: str) -> _Key:
-    base = device.partition(":")[0].upper()
-    return base, DEV.target(base), TINYHOST_PLUGINS.value
+    targets, plugins = DEV.value, TINYHOST_PLUGINS.value
+    kept = _KEYS.get(device)
+    if kept is None or kept[0] is not targets or kept[1][2] != plugins:
+        base = device.partition(":")[0].upper()
+        kept = _KEYS[device] = targets, (base, DEV.target(base), plugins)
+    return kept[1]
 
 
 def _compute_caps(base: str, wanted: Target) -> Capabilities:
@@ -160,12 +165,12 @@ def _owner(renderer: RendererSpec) -> DeviceSpec | None:
 def _named(spec: DeviceSpec, wanted: Target) -> Record:
     """The record of the renderer DEV names, short ("LLVM") or full ("NAME.LLVM")."""
     name = wanted.renderer
-    if "." in name:
-        record = catalog().renderer(name, wanted.provider)
-    else:
-        record = catalog().renderer(f"{spec.name}.{name}", wanted.provider)
-        if record is None:
-            record = _of_another_device(spec, wanted)
+    record = catalog().renderer(name if "." in name else f"{spec.name}.{name}", wanted.provider)
+    if record is None and "." not in name and DRY in spec.roles:
+        record = _of_another_device(spec, wanted)
+    if record is not None and not record.name.startswith(spec.name + ".") and DRY not in spec.roles:
+        raise RendererNotFound(f"the renderer {name} makes programs that {spec.name} cannot run; only a device that "
+                               f"computes nothing takes another device's: DEV=NULL:{name}")
     if record is None:
         raise RendererNotFound(_unknown_renderer(spec, name))
     if reason := _why_not(record):

@@ -71,3 +71,6 @@ class Node:
         def bitcast(self, dtype: Any) -> Self: ...
 
         def contiguous(self, **kwargs: Any) -> Self: ...
+
+        def dropout(self, p: float = 0.5) -> Self:
+            """Zeros at random; only classes with random state have it."""

@@ -257,8 +257,9 @@ def _remedy(record: Record) -> str:
     error, provider = record.error, record.entry.provider
     name = getattr(error, "name", None) if isinstance(error, ImportError) else None
     if name and name.startswith("tinyhost.plugin.v"):
-        needs = f"the plugin API {name.rpartition('.')[2]}, this core offers v1" if isinstance(error, ModuleNotFoundError) \
-            else "members of the plugin API that this core does not have yet"
+        needs = "members of the plugin API that this core does not have yet"
+        if isinstance(error, ModuleNotFoundError):
+            needs = f"the plugin API {name.rpartition('.')[2]}, this core offers v1"
         return f"It needs {needs}: pip install -U tinyhost {provider.distribution}"
     own = record.entry.module.partition(".")[0]
     if isinstance(error, ModuleNotFoundError) and name and (top := name.partition(".")[0]) != own:

@@ -38,7 +38,10 @@ def watched(work: Callable[[], T], what: str, notice: float | None = None) -> T:
             errors.append(e)
         done.set()
 
-    threading.Thread(target=run, name=f"tinyhost {what}", daemon=True).start()
+    try:
+        threading.Thread(target=run, name=f"tinyhost {what}", daemon=True).start()
+    except RuntimeError:  # at interpreter exit no thread starts any more; then there is nobody to wait for
+        run()
     _wait(done, what, NOTICE if notice is None else notice, TINYHOST_OPEN_TIMEOUT.value)
     if not errors:
         return results[0]

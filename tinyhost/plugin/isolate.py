@@ -57,6 +57,9 @@ def _start(function: str, argument: Any) -> subprocess.Popen[str]:
 def _collect(process: subprocess.Popen[str], limit: float) -> Outcome:
     try:
         out, err = process.communicate(timeout=limit or None)
+    except KeyboardInterrupt:
+        _kill(process)
+        raise
     except subprocess.TimeoutExpired:
         _kill(process)
         _, err = process.communicate()

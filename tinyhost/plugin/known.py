@@ -10,6 +10,7 @@ import pathlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +29,15 @@ class KnownDevice:
 
 
 @cache
-def _data() -> dict[str, dict[str, object]]:
-    loaded: dict[str, dict[str, object]] = json.loads(pathlib.Path(__file__).with_name("known.json").read_text())
+def _data() -> dict[str, dict[str, Any]]:
+    loaded: dict[str, dict[str, Any]] = json.loads(pathlib.Path(__file__).with_name("known.json").read_text())
     return loaded
 
 
 @cache
 def known_devices() -> dict[str, KnownDevice]:
     """Name -> published backend."""
-    return {name: KnownDevice(**row) for name, row in _data()["devices"].items()}  # type: ignore[arg-type]
+    return {name: KnownDevice(**row) for name, row in _data()["devices"].items()}
 
 
 def also_called(name: str) -> str:

@@ -140,11 +140,12 @@ class Fusion:
             return
         home = self._outputs.get(u)
         if home is None:
-            self._read_value(self.open(u, u.device))
+            home = self.open(u, u.device)
         else:
             self.homes[u] = home
-            home.opts = u.arg
-            self._read(u.src[0], home, home.ranges, Reading(None, 1, False))
+            home.opts, home.value = u.arg, u.src[0]
+        self._outputs.setdefault(u.src[0], home)
+        self._read_value(home)
 
     # *** decisions ***
     def _decide(self, u: UOp, readings: Readings) -> Readings:

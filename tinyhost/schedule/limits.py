@@ -112,8 +112,9 @@ def _limit_buffers(fusion: Fusion, kernel: Kernel, body: list[UOp], limit: int) 
 def _buffers(fusion: Fusion, kernel: Kernel, u: UOp, sets: dict[UOp, frozenset[UOp]], inside: set[UOp]) -> frozenset[UOp]:
     if u in inside:
         return sets[u]
-    if u in fusion.homes and fusion.homes[u] is not kernel:
-        return frozenset((storage_root(fusion.homes[u].node.src[0]),))
+    home = fusion.homes.get(u)
+    if home is not None and home is not kernel:
+        return frozenset((storage_root(home.node.src[0]) if home.node.op is Ops.STORE else home.node,))
     if u in fusion.kernels:
         return frozenset((u,))
     root = storage_root(u)

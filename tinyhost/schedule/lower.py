@@ -67,7 +67,7 @@ class Lowering:
         kernel = self.fusion.homes.get(u) or self.fusion.kernels.get(u)
         if kernel is None or kernel is self.kernel:
             return None
-        root = storage_root(kernel.node.src[0]) if kernel.node.op is Ops.STORE else u
+        root = storage_root(kernel.node.src[0]) if kernel.node.op is Ops.STORE else kernel.node
         out = self._load(root, kernel.state, self.indexing.flat(u.shape, indices), gate)
         return out.cast(u.dtype)
 

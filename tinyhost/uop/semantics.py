@@ -13,6 +13,7 @@ are computed in float64. numpy has no bfloat16 or fp8: such arrays are float32 a
 """
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from collections.abc import Callable
@@ -495,17 +496,24 @@ def _int_to_wide_np(x: Array) -> Array:
     return np.where(np.abs(out) >= 2.0**53, odd.astype(np.float64), out)
 
 
+@functools.cache
+def cast_function(src: DType, dst: DType) -> Callable[[Array], Array]:
+    """CAST from ``src`` to ``dst`` on arrays; the caller silences numpy's warnings."""
+    if dst is dtypes.bool:
+        return lambda x: x != 0
+    if not dst.is_float:
+        target = carrier_np(dst)
+        return (lambda x: _float_to_int_np(x, dst)) if src.is_float else lambda x: x.astype(target)
+    if dst in (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.weakfloat):
+        carrier = carrier_np(dst)
+        return lambda x: x.astype(carrier)
+    return (lambda x: _round_np(x, dst)) if src.is_float else lambda x: _round_np(_int_to_wide_np(x), dst)
+
+
 def cast_np(x: Array, src: DType, dst: DType) -> Array:
     """Arrays of ``src`` values converted to ``dst``, in the carriers of both."""
-    x = np.asarray(x)
     with np.errstate(all="ignore"):
-        if dst is dtypes.bool:
-            return x != 0
-        if not dst.is_float:
-            return _float_to_int_np(x, dst) if src.is_float else x.astype(carrier_np(dst))
-        if dst in (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.weakfloat):
-            return x.astype(carrier_np(dst))
-        return _round_np(x if src.is_float else _int_to_wide_np(x), dst)
+        return cast_function(src, dst)(np.asarray(x))
 
 
 def bitcast_np(x: Array, src: DType, dst: DType) -> Array:
@@ -516,6 +524,37 @@ def bitcast_np(x: Array, src: DType, dst: DType) -> Array:
     return from_storage_np(raw.view(np.dtype(storage_fmt(dst))), dst)
 
 
+def _where_np(cond: Array, x: Array, y: Array) -> Array:
+    return np.where(cond, x, y)
+
+
+@functools.cache
+def array_function(op: Ops, dtype: DType) -> Callable[..., Array]:
+    """``op`` on arrays of ``dtype``, as ``evaluate_np``; the caller silences numpy's warnings.
+
+    Raises:
+        DTypeError: the op takes no operands of that dtype, or is a float op on another type.
+    """
+    if op is Ops.WHERE:
+        return _where_np
+    if op in (Ops.SHL, Ops.SHR):
+        if not dtype.is_int:
+            raise _no_meaning(op, dtype)
+        return _np_shl if op is Ops.SHL else _np_shr
+    meaning = MEANING[op]
+    compute = meaning.np_floats if dtype.is_float else meaning.np_ints if dtype.is_int else meaning.np_bools
+    if compute is None:
+        raise _no_meaning(op, dtype)
+    if not dtype.is_float or op in COMPARISON or (compute in _EXACT and dtype in _IEEE):
+        return compute
+    return lambda *xs: _round_np(compute(*xs), dtype)
+
+
+# numpy rounds these itself, to the type of the operands
+_EXACT = frozenset({np.add, np.subtract, np.multiply, np.divide, np.sqrt, np.negative, np.trunc})
+_IEEE = frozenset({dtypes.float16, dtypes.float32, dtypes.float64, dtypes.weakfloat})
+
+
 def evaluate_np(op: Ops, dtype: DType, *arrays: Array) -> Array:
     """``op`` on arrays (or numpy scalars) of ``dtype``, broadcast against each other, in the dtype's carrier.
 
@@ -524,19 +563,8 @@ def evaluate_np(op: Ops, dtype: DType, *arrays: Array) -> Array:
     Raises:
         DTypeError: the op takes no operands of that dtype.
     """
-    if op is Ops.WHERE:
-        return np.where(arrays[0], arrays[1], arrays[2])
     with np.errstate(all="ignore"):
-        if op in (Ops.SHL, Ops.SHR):
-            if not dtype.is_int:
-                raise _no_meaning(op, dtype)
-            return (_np_shl if op is Ops.SHL else _np_shr)(arrays[0], arrays[1])
         if op in FLOAT_UNARY and not dtype.is_float:
             wide = least_upper_float(dtype)
             arrays, dtype = tuple(cast_np(x, dtype, wide) for x in arrays), wide
-        meaning = MEANING[op]
-        compute = meaning.np_floats if dtype.is_float else meaning.np_ints if dtype.is_int else meaning.np_bools
-        if compute is None:
-            raise _no_meaning(op, dtype)
-        out = compute(*arrays)
-        return out if op in COMPARISON or not dtype.is_float else _round_np(out, dtype)
+        return array_function(op, dtype)(*arrays)

@@ -283,8 +283,7 @@ def logic(sel: Selection, u: UOp) -> UOp:
         a, b, width = _common_masks(sel, u, lanes)
         return sel.emit(X86Ops[_MASK_OP[u.op]], int_dtype(width), (a, b), lanes)
     left, right = (sel.values.get(s) for s in u.src)
-    if left is not None and right is not None and left.arg[1].is_float and left.arg == right.arg[:0] + left.arg \
-            and right.arg[1] is left.arg[1]:
+    if left is not None and right is not None and left.arg[1].is_float and left.arg[1] is right.arg[1]:
         return sel.emit(X86Ops[_MASK_OP[u.op]], left.arg[1], (left, right))
     a, b = u.src if not u.src[0].is_const else u.src[::-1]
     first = view(sel, bool_register(sel, a), dtypes.int32)

@@ -41,7 +41,9 @@ class Selection:
         uses: how many nodes of the program read a node.
         depth: number of open loops. depth_of: depth at which an instruction was emitted.
         flags: the instruction whose flags are current, None when unknown.
-        pending: loads that were put off. skipped: nodes that only addresses read; they need no value.
+        pending: loads that were put off. skipped: nodes that get no value of their own.
+        variables: the variable of each register of the IR. loops: what END must know of its RANGE.
+        frame: offset of each buffer that lies in the stack frame. frame_bytes: their size.
     """
 
     def __init__(self, rules: dict[Ops, Rule]) -> None:
@@ -58,6 +60,10 @@ class Selection:
         self.serial = 0
         self.pending: dict[UOp, Pending] = {}
         self.skipped: set[UOp] = set()
+        self.variables: dict[Any, UOp] = {}
+        self.loops: dict[UOp, Any] = {}
+        self.frame: dict[UOp, int] = {}
+        self.frame_bytes = 0
 
     # *** emission ***
     def new_tag(self) -> int:
@@ -184,14 +190,18 @@ class Selection:
         if node is not None:
             self.values[u] = node
 
-    def run(self, uops: list[UOp]) -> list[UOp]:
-        """Select a whole program; gives the instructions in order."""
+    def count_uses(self, uops: list[UOp]) -> None:
+        """Note how many operands each node is; filling a vector with one scalar reads it once."""
         uses = self.uses
         for u in uops:
-            for s in u.src:
+            for s in u.src[:1] if u.op is Ops.STACK and len(set(u.src)) == 1 else u.src:
                 uses[s] = uses.get(s, 0) + 1
+
+    def run(self, uops: list[UOp]) -> list[UOp]:
+        """Select a whole program; gives the instructions in order."""
+        skipped = self.skipped
         for u in uops:
-            if u not in self.skipped:
+            if u not in skipped:
                 self.visit(u)
         self.flush()
         return [node for segment in self.segments for node in segment]

@@ -2,7 +2,7 @@
 
 ``fold`` literals and identities, ``linear`` sums and comparisons, ``divmod`` division, ``invalid`` gates, ``valid``
 what a gate implies, ``weak`` width of weak dtypes, ``movement`` views, ``reduce_collapse`` sums with a closed form;
-``symbolic`` assembles them. ``docs/writing-rules.md`` holds the rules for writing rules.
+``rulesets`` assembles them. ``docs/writing-rules.md`` holds the rules for writing rules.
 """
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from tinyhost.uop.node import UOp
 
 _LAZY = {
-    "symbolic_simple": "symbolic", "symbolic": "symbolic", "sym": "symbolic",
-    "pm_fold": "fold", "pm_linear": "linear", "pm_divmod": "divmod", "pm_invalid": "invalid",
+    "symbolic_simple": "rulesets", "symbolic": "rulesets", "sym": "rulesets",
+    "pm_fold": "fold", "pm_structure": "fold", "pm_linear": "linear", "pm_divmod": "divmod", "pm_invalid": "invalid",
+    "pm_valid": "valid", "sym_valid": "valid", "uop_given_valid": "valid", "simplify_valid": "valid",
+    "pm_lower_weak": "weak", "pm_weak_floor": "weak", "lower_weak": "weak", "index_dtype": "weak",
+    "pm_movement": "movement", "pm_reduce_collapse": "reduce_collapse",
 }
 
 __all__ = [*_LAZY, "simplify"]
@@ -31,5 +34,5 @@ def __getattr__(name: str) -> Any:
 def simplify(u: "UOp") -> "UOp":
     """``u`` after the ``symbolic`` rules."""
     from tinyhost.uop.rewrite import graph_rewrite
-    from tinyhost.uop.rules.symbolic import symbolic
+    from tinyhost.uop.rules.rulesets import symbolic
     return graph_rewrite(u, symbolic, name="simplify")

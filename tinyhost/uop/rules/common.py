@@ -125,7 +125,8 @@ def before(a: UOp, b: UOp) -> bool:
     return ra < rb if ra != rb else a.key < b.key
 
 
-def _sorted(nodes: Iterable[UOp]) -> list[UOp]:
+def in_order(nodes: Iterable[UOp]) -> list[UOp]:
+    """The nodes sorted by ``rank``."""
     items = list(nodes)
     if len(items) < 2:
         return items
@@ -143,7 +144,7 @@ def scaled(atom: UOp, k: int) -> UOp:
 def from_linear(terms: Terms, const: int) -> UOp:
     """The canonical sum: terms in order, the constant last; a zero is left out."""
     out: UOp | None = None
-    for atom in _sorted(terms):
+    for atom in in_order(terms):
         if k := terms[atom]:
             t = atom if k == 1 else UOp(Ops.MUL, (atom, UOp(Ops.CONST, (), k)))
             out = t if out is None else UOp(Ops.ADD, (out, t))

@@ -18,9 +18,9 @@ from tinyhost.uop.info import ParamArg
 from tinyhost.uop.node import UOp
 from tinyhost.uop.pattern import PatternMatcher, UPat
 from tinyhost.uop.rewrite import graph_rewrite, substitute
-from tinyhost.uop.rules.common import (Terms, clauses, conjunction, from_linear, is_invalid, linear, linear_bounds, negated,
-                                       scaled)
-from tinyhost.uop.rules.symbolic import sym, symbolic
+from tinyhost.uop.rules.common import (Terms, clauses, conjunction, from_linear, in_order, is_invalid, linear, linear_bounds,
+                                       negated, scaled)
+from tinyhost.uop.rules.rulesets import sym, symbolic
 
 Form = tuple[tuple[UOp, int], ...]  # terms of a linear form, the first coefficient positive
 _COSTLY = frozenset({Ops.FLOORDIV, Ops.FLOORMOD, Ops.MAX, Ops.WHERE, Ops.CDIV, Ops.CMOD, *GroupOp.Comparison})
@@ -34,9 +34,10 @@ def _costly(u: UOp) -> int:
 def _form(terms: Terms) -> tuple[Form, int]:
     """(form, factor) with terms = factor * form; the factor may be negative."""
     g = gcd(*terms.values())
-    if next(iter(terms.values())) < 0:
+    order = in_order(terms)
+    if terms[order[0]] < 0:
         g = -g
-    return tuple((t, k // g) for t, k in terms.items()), g
+    return tuple((t, terms[t] // g) for t in order), g
 
 
 def _less(a: UOp, b: UOp, limit: int) -> tuple[Form, int | None, int | None] | None:

@@ -115,11 +115,25 @@ class _Assignment:
             v = self.vregs[k]
             self.locations[k] = r
             if state.reg[v] != r:
-                if v in self.placed or self._blocked(v) >> r & 1:
+                if v in self.placed or self._blocked(v) >> r & 1 or self._better_copied(v, r):
                     self._copy(k, r)
                     continue
                 self._settle(v, r)
             self.placed.add(v)
+
+    def _better_copied(self, v: int, r: int) -> bool:
+        """Whether v should not move to r for good: the loop's head or another value will want it otherwise."""
+        state = self.state
+        if v in self.dying or state.reg[v] < 0:
+            return False
+        entry = state.loop.entry if state.loop is not None else None
+        if entry is not None and entry.regs.get(v, r) != r:
+            return True
+        where = state.next_reserved(r)
+        if where > 2 * state.live.high[v]:
+            return False
+        following, plan = state.function.insts[where >> 1], state.flow.plans[where >> 1]
+        return not any(plan.fixed[k] == r and following.vregs[k] == v for k in plan.uses if k in plan.fixed)
 
     def _settle(self, v: int, r: int) -> None:
         """Make the free register r the home of v."""
@@ -278,7 +292,10 @@ class _Assignment:
             if k in plan.fixed:
                 self.locations[k] = plan.fixed[k]
                 self._lend(plan.fixed[k])
-        late = self._registers(self.late)
+        late = 0
+        for k in plan.late_uses:
+            if self.locations[k] >= 0:
+                late |= 1 << self.locations[k]
         for k in sorted((k for k in pending if k not in plan.fixed), key=lambda k: k not in plan.sets):
             v = self.vregs[k]
             mask = plan.sets.get(k, state.masks[v]) & ~plan.late_mask & ~late

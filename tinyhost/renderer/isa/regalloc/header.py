@@ -22,7 +22,7 @@ def enter_loop(state: State, loop: Loop) -> Entry:
             _drop_reads(state, loop, cls)
     _fetch_reads(state, loop)
     if state.reserved:
-        _leave_destroyed(state, loop)
+        _avoid_destroyed(state, loop)
     entry = state.snapshot(state.live.live_in[loop.head])
     for v, r in entry.regs.items():
         state.home[v] = r
@@ -81,17 +81,22 @@ def _fetch_reads(state: State, loop: Loop) -> None:
             state.fill(v, r, loop.first)
 
 
-def _leave_destroyed(state: State, loop: Loop) -> None:
-    """Move values out of registers that constraints inside the loop take away, where another register is free."""
+def _avoid_destroyed(state: State, loop: Loop) -> None:
+    """Move values out of registers that constraints inside the loop take away, and into those where they are wanted."""
     destroyed = _destroyed_inside(state, loop)
     if not destroyed:
         return
+    wanted = state.live.wanted
     for v in state.holders():
         r = state.reg[v]
-        if destroyed >> r & 1 and state.live.wanted[v] != r:
+        if destroyed >> r & 1 and (wanted[v] != r or v not in loop.used):
             outside = state.pick_outside(v, destroyed)
             if outside >= 0:
                 state.move(v, outside, loop.first)
+    for v in loop.used:
+        r = wanted[v]
+        if r >= 0 and (destroyed & state.free) >> r & 1 and state.reg[v] >= 0 and not state.defined_in(v, loop):
+            state.move(v, r, loop.first)
 
 
 def _destroyed_inside(state: State, loop: Loop) -> int:

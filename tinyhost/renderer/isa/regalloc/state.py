@@ -196,6 +196,13 @@ class State:
                 mask |= taken
         return mask
 
+    def next_reserved(self, r: int) -> int:
+        """Where (2 * position + late) a constraint takes r next, if among the next few; else FAR."""
+        for where, taken in self.reserved[self.reserved_at:self.reserved_at + LOOKAHEAD]:
+            if taken >> r & 1:
+                return where
+        return FAR
+
     def obtain(self, v: int, mask: int, position: int) -> int:
         """A register of ``mask`` for v, emptied by eviction if none is free; -1 if ``mask`` is empty."""
         r = self.pick(v, mask, position)

@@ -1,0 +1,33 @@
+"""PADTO: an axis made longer, with gates that keep the added steps from reading, writing and counting."""
+from __future__ import annotations
+
+from tinyhost.codegen.kernel import Axis, Kernel
+from tinyhost.codegen.loops import identity
+from tinyhost.codegen.memory import gate_and_index
+from tinyhost.ops import Ops
+from tinyhost.uop import UOp
+
+
+def pad_axis(k: Kernel, axis: Axis, padded: int) -> None:
+    """Give ``axis`` (not split) ``padded`` steps; the steps beyond its length have no effect."""
+    old = axis.root
+    new = UOp(Ops.RANGE, (UOp.const(padded), *old.src[1:]), old.arg)
+    inside = UOp(Ops.CMPLT, (new, old.src[0]))
+    done: dict[UOp, UOp] = {old: new}
+    for u in k.nodes:
+        if u in done:
+            continue
+        src = tuple([done[s] for s in u.src])
+        if u.op is Ops.INDEX and len(src) == 2 and old in u.ranges:
+            gate, idx = gate_and_index(UOp(Ops.INDEX, src))
+            done[u] = UOp(Ops.INDEX, (src[0], idx.valid(inside if gate is None else UOp(Ops.AND, (gate, inside)))))
+        elif u.op is Ops.REDUCE and old in u.src[1:]:
+            value = UOp(Ops.WHERE, (inside, src[0], identity(u.arg[0], u.dtype)))
+            done[u] = UOp(Ops.REDUCE, (value, *src[1:]), u.arg)
+        else:
+            done[u] = u if src == u.src else UOp(u.op, src, u.arg, u.tag)
+    k.sink = done[k.sink]
+    axis.root, axis.size = new, padded
+    k.look()
+    k.root_axis = {a.root: a for a in k.axes if a.split is None or a.root not in k.root_axis} | {
+        r: a for r, a in k.root_axis.items() if r is not old} | {new: axis}

@@ -1,0 +1,137 @@
+"""to_program: a kernel becomes a PROGRAM. This file is the table of contents of code generation.
+
+Takes a kernel's SINK (weak index expressions, INDEX as a value, REDUCE and END over RANGEs) and a renderer; gives
+PROGRAM(SINK, LINEAR, SOURCE, BINARY). The graph stays small until ``expand``, which makes all copies, vectors and strong
+dtypes in one walk; after it only the target's own rules and the linear order are left. ``docs/codegen.md`` says what holds
+between the steps.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from tinyhost.codegen.barriers import add_barriers
+from tinyhost.codegen.estimates import estimate
+from tinyhost.codegen.expand import Expander
+from tinyhost.codegen.groups import group_reductions
+from tinyhost.codegen.kernel import Kernel
+from tinyhost.codegen.launch import add_launch_indices, launch_sizes, mark_global
+from tinyhost.codegen.linearize import linearize
+from tinyhost.codegen.lower import lower_scalar, lower_values
+from tinyhost.codegen.merge import merge_ranges
+from tinyhost.codegen.names import kernel_name
+from tinyhost.codegen.nests import loop_order, one_closer_each
+from tinyhost.codegen.opt import apply_opt
+from tinyhost.codegen.rules import hand_rules
+from tinyhost.codegen.simplify import simplify_kernel
+from tinyhost.env import DEBUG, NOOPT
+from tinyhost.ops import AddrSpace, Ops
+from tinyhost.renderer.base import Renderer
+from tinyhost.uop import KernelInfo, ParamArg, ProgramInfo, UOp, graph_rewrite
+
+
+def to_program(ast: UOp, renderer: Renderer) -> UOp:
+    """The compiled program of a kernel.
+
+    Raises:
+        KernelOptError: ``KernelInfo.opts_to_apply`` holds an action that cannot be applied.
+        CompileError: the renderer's compiler rejected the text.
+    """
+    sink = optimised(ast, renderer)
+    uops = linear_program(sink, renderer)
+    info = program_info(sink, uops, renderer)
+    sink = sink.replace(arg=_with_estimates(sink.arg, info))
+    source = renderer.render(_sink_last(uops, sink))
+    if DEBUG.value >= 5:
+        print(source)
+    binary = renderer.compiler.compile(source)
+    return UOp(Ops.PROGRAM, (sink, UOp(Ops.LINEAR, tuple(uops)), UOp(Ops.SOURCE, (), source), UOp(Ops.BINARY, (), binary)), info)
+
+
+def optimised(ast: UOp, renderer: Renderer) -> UOp:
+    """The small kernel with its axes split and marked, named."""
+    sink = simplify_kernel(ast)
+    sink = merge_ranges(one_closer_each(sink))
+    sink = mark_global(sink, renderer)
+    k = Kernel(sink, renderer)
+    wanted = k.sink.arg.opts_to_apply if isinstance(k.sink.arg, KernelInfo) else None
+    if wanted is not None:
+        for opt in wanted:
+            apply_opt(k, opt)
+    elif not NOOPT.value:
+        hand_rules(k)
+    out = k.rewritten()
+    info = out.arg
+    if info.name == "test":
+        info = KernelInfo(kernel_name(k), *[getattr(info, f) for f in _INFO_FIELDS[1:]])
+    return one_closer_each(out.replace(arg=info))
+
+
+def linear_program(sink: UOp, renderer: Renderer) -> list[UOp]:
+    """The nodes a renderer takes, in order, SINK last."""
+    sink = group_reductions(sink)
+    sink = lower_values(sink, renderer)
+    order = loop_order(sink)
+    sink = add_launch_indices(sink, renderer)
+    sink = Expander(renderer, order, lower_scalar(renderer)).run(sink)
+    sink = number_scalars(add_barriers(sink))
+    if renderer.extra_matcher is not None:
+        sink = graph_rewrite(sink, renderer.extra_matcher, ctx=renderer, name="renderer's rules")
+    return linearize(sink)
+
+
+_INFO_FIELDS = ("name", "axis_types", "dont_use_locals", "applied_opts", "opts_to_apply", "estimates", "beam", "loop_order")
+
+
+def _with_estimates(info: KernelInfo, program: ProgramInfo) -> KernelInfo:
+    values = {f: getattr(info, f) for f in _INFO_FIELDS}
+    return KernelInfo(**{**values, "estimates": program.estimates})
+
+
+def _sink_last(uops: list[UOp], sink: UOp) -> list[UOp]:
+    """The list with the kernel's information on its last node."""
+    return [*uops[:-1], uops[-1].replace(arg=sink.arg)]
+
+
+def number_scalars(sink: UOp) -> UOp:
+    """Give scalar parameters slots after those of the storage: variables by name, ``core_id`` last."""
+    params = [u for u in sink.toposort() if u.op is Ops.PARAM]
+    scalars = sorted((u for u in params if u.arg.addrspace is AddrSpace.ALU), key=lambda u: (u.arg.name == "core_id", u.arg.name or ""))
+    if not scalars or all(u.arg.slot >= 0 for u in scalars):
+        return sink
+    first = 1 + max((u.arg.slot for u in params if u.arg.addrspace is not AddrSpace.ALU), default=-1)
+    swap = {u: UOp(Ops.PARAM, (), _renumbered(u.arg, first + i)) for i, u in enumerate(scalars)}
+    return sink.substitute(swap, walk=True)
+
+
+def _renumbered(a: ParamArg, slot: int) -> ParamArg:
+    return ParamArg(slot, a.dtype, a.size, a.vmin_vmax, a.multiple_of, a.name, a.addrspace, a.device, a.volatile, a.image)
+
+
+def program_info(sink: UOp, uops: list[UOp], renderer: Renderer) -> ProgramInfo:
+    """What a launch needs to know."""
+    scalars = [u for u in uops if u.op is Ops.PARAM and u.arg.addrspace is AddrSpace.ALU]
+    storage = [u for u in uops if u.op is Ops.PARAM and u.arg.addrspace is not AddrSpace.ALU]
+    outs, ins = _slots(uops, Ops.STORE), _slots(uops, Ops.LOAD)
+    scratch = sum((u.arg.size or 0) * u.dtype.itemsize for u in storage if u.arg.name == SCRATCH)
+    global_size, local_size = launch_sizes(uops)
+    return ProgramInfo(sink.arg.name, global_size, local_size, tuple(sorted(scalars, key=lambda u: u.arg.slot)),
+                       tuple(sorted(u.arg.slot for u in storage if u.arg.name != SCRATCH)), outs, ins, renderer.target,
+                       estimate(uops), scratch)
+
+
+SCRATCH = "scratch"  # name of the PARAM that is the worker's arena
+
+
+def _slots(uops: list[UOp], op: Ops) -> tuple[int, ...]:
+    """Slots of the storage that ``op`` touches."""
+    out = set()
+    for u in uops:
+        if u.op is op:
+            p: Any = u.src[0]
+            while p.op in (Ops.INDEX, Ops.SHRINK, Ops.AFTER, Ops.CAST, Ops.BITCAST):
+                p = p.src[0]
+            if p.op is Ops.PARAM and p.arg.name != SCRATCH:
+                out.add(p.arg.slot)
+    return tuple(sorted(out))
+
+

@@ -1,0 +1,159 @@
+"""Convolution and pooling over windows.
+
+Takes (batch, channels, *spatial) nodes; gives reductions over windows that ``_pool`` makes by repetition, for any number
+of spatial axes.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Sequence
+
+from tinyhost.dtype import dtypes
+from tinyhost.errors import ShapeError
+from tinyhost.helpers import ceildiv, flatten, prod
+from tinyhost.mixin.contraction import ContractionMixin
+from tinyhost.mixin.movement import make_tuple
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from tinyhost.dtype import DTypeLike
+
+
+def spatial_padding(padding: int | Sequence[int], dims: int) -> list[int]:
+    """(before, after) of each spatial axis, flat, last axis first, from one value, one for each axis, or all of them.
+
+    Raises:
+        ShapeError: the number of values fits neither.
+    """
+    if not isinstance(padding, int) and len(padding) not in (2 * dims, dims):
+        raise ShapeError(f"padding needs 1, {dims} or {2 * dims} values for {dims} spatial axes, got {tuple(padding)}")
+    if isinstance(padding, int):
+        return [padding] * 2 * dims
+    return list(padding) if len(padding) == 2 * dims else [p for p in padding for _ in range(2)][::-1]
+
+
+class ConvolutionMixin(ContractionMixin):
+    """conv2d, conv_transpose2d, pooling and its inverse."""
+
+    __slots__ = ()
+
+    # *** convolution ***
+    def conv2d(self, weight: Self, bias: Self | None = None, groups: int = 1, stride: Any = 1, dilation: Any = 1,
+               padding: int | Sequence[int] = 0, dtype: DTypeLike | None = None) -> Self:
+        """Cross-correlation with ``weight`` of shape (out channels, in channels / groups, *kernel).
+
+        Raises:
+            ShapeError: channels, groups and shapes do not fit.
+        """
+        (batch, channels), (out, per_group), kernel = self.shape[:2], weight.shape[:2], weight.shape[2:]
+        if groups * per_group != channels or self.ndim != weight.ndim or out % groups:
+            raise ShapeError(f"conv of input {self.shape} with weight {weight.shape} and {groups} groups: the input needs "
+                             f"{groups * per_group} channels, {weight.ndim} axes, and the groups must divide {out}")
+        n = len(kernel)
+        x = self.pad(spatial_padding(padding, n))._pool(kernel, stride, dilation)
+        window = x.shape[2:2 + n]
+        # (batch, group, 1, in, *window, *kernel) -> (batch, group, 1, *window, in, *kernel)
+        x = x.reshape((batch, groups, 1, per_group, *window, *kernel))
+        x = x.permute((0, 1, 2, *range(4, 4 + n), 3, *range(4 + n, 4 + 2 * n)))
+        w = weight.reshape((1, groups, out // groups, *(1,) * n, per_group, *kernel))
+        ret = x._product_sum(w, tuple(range(-1 - n, 0)), dtype if dtype is not None or x.dtype.is_float else dtypes.int32)
+        ret = ret.reshape((batch, out, *window))
+        return ret if bias is None else ret + bias.reshape((1, -1, *(1,) * n))
+
+    def conv_transpose2d(self, weight: Self, bias: Self | None = None, groups: int = 1, stride: Any = 1, dilation: Any = 1,
+                         padding: Any = 0, output_padding: Any = 0) -> Self:
+        """Transposed convolution with ``weight`` of shape (in channels, out channels / groups, *kernel)."""
+        kernel = weight.shape[2:]
+        n = len(kernel)
+        w = weight.reshape((groups, weight.shape[0] // groups, weight.shape[1], *kernel))
+        w = w.transpose(1, 2).flip(tuple(range(3, 3 + n)))
+        w = w.reshape((w.shape[0] * w.shape[1], *w.shape[2:]))
+        strides, dilations, extra = (make_tuple(v, n) for v in (stride, dilation, output_padding))
+        x = self._spread(strides) if any(s > 1 for s in strides) else self
+        pads = spatial_padding(padding, n)
+        edges = flatten(((k - 1) * d - low, (k - 1) * d - high + e) for k, d, low, high, e in
+                        zip(reversed(kernel), reversed(dilations), pads[::2], pads[1::2], reversed(extra)))
+        return x.conv2d(w, bias, groups, 1, dilation, tuple(edges))
+
+    def _spread(self, strides: tuple[int, ...]) -> Self:
+        """``stride - 1`` zeros between spatial neighbours."""
+        lead, space = self.shape[:2], self.shape[2:]
+        x = self.reshape((*lead, *(v for k in space for v in (k, 1))))
+        x = x.pad((None, None, *(v for s in strides for v in (None, (0, s - 1)))))
+        x = x.reshape((*lead, *(k * s for k, s in zip(space, strides))))
+        return x.shrink((None, None, *((0, k * s - (s - 1)) for k, s in zip(space, strides))))
+
+    # *** pooling ***
+    def _ceil_padding(self, k_: tuple[int, ...], s_: tuple[int, ...], d_: tuple[int, ...], pads: Sequence[int]) -> list[int]:
+        """Padding that lets the last partial window count."""
+        out = list(pads)
+        for i, (k, s, d, size) in enumerate(zip(k_, s_, d_, self.shape[-len(k_):])):
+            at = 2 * (len(k_) - 1 - i)
+            full = size + pads[at] + pads[at + 1]
+            count = ceildiv(full - d * (k - 1) - 1, s) + 1
+            if s * (count - 1) >= size + pads[at]:  # a window must not start behind the input
+                count -= 1
+            out[at + 1] += max(0, s * (count - 1) + d * (k - 1) + 1 - full)
+        return out
+
+    def _pool_geometry(self, kernel_size: Any, stride: Any, dilation: Any, padding: Any, ceil_mode: bool) -> Any:
+        k_ = make_tuple(kernel_size, 2)
+        n = len(k_)
+        s_, d_ = make_tuple(k_ if stride is None else stride, n), make_tuple(dilation, n)
+        pads = spatial_padding(padding, n)
+        return k_, s_, d_, pads, self._ceil_padding(k_, s_, d_, pads) if ceil_mode else pads
+
+    def avg_pool2d(self, kernel_size: tuple[int, ...] = (2, 2), stride: Any = None, dilation: Any = 1,
+                   padding: int | tuple[int, ...] = 0, ceil_mode: bool = False, count_include_pad: bool = True) -> Self:
+        """Mean of windows over the last axes, whose number is that of ``kernel_size``."""
+        k_, s_, d_, pads, wide = self._pool_geometry(kernel_size, stride, dilation, padding, ceil_mode)
+        axes = tuple(range(-len(k_), 0))
+
+        def windows(x: Self, p: Sequence[int]) -> Self:
+            return x.pad(p)._pool(k_, s_, d_)
+        if count_include_pad and not ceil_mode:
+            return windows(self, pads).mean(axes)
+        counted = self._const(1.0)._broadcast_to(self.shape)
+        if count_include_pad:  # the given padding counts, what ceil_mode adds does not
+            counted = self._const(1.0)._broadcast_to(self.pad(pads).shape)
+            extra = [w - p for w, p in zip(wide, pads)]
+            count = windows(counted, extra)
+        else:
+            count = windows(counted, wide)
+        return windows(self, wide).sum(axes) / count.sum(axes)
+
+    def max_pool2d(self, kernel_size: tuple[int, ...] = (2, 2), stride: Any = None, dilation: Any = 1,
+                   padding: int | tuple[int, ...] = 0, ceil_mode: bool = False, return_indices: bool = False) -> Any:
+        """Largest of windows over the last axes, and with ``return_indices`` their flat positions in those axes."""
+        k_, s_, d_, _, pads = self._pool_geometry(kernel_size, stride, dilation, padding, ceil_mode)
+        axes = tuple(range(-len(k_), 0))
+        windows = self.pad(pads, value=self.dtype.min)._pool(k_, s_, d_)
+        best = windows.max(axes)
+        if not return_indices:
+            return best
+        space = self.shape[-len(k_):]
+        size = prod(space)
+        countdown = (size - self._iota(size)).cast(dtypes.int32).reshape(space)
+        places = countdown.pad(pads, value=0)._pool(k_, s_, d_)
+        hit = windows.eq(best.reshape((*best.shape, *(1,) * len(k_))))
+        return best, size - hit.where(places, 0).max(axes)
+
+    def max_unpool2d(self, indices: Self, kernel_size: tuple[int, ...] = (2, 2), stride: Any = None, dilation: Any = 1,
+                     padding: int | tuple[int, ...] = 0, output_size: Any = None) -> Self:
+        """Values put back where ``max_pool2d(return_indices=True)`` found them, zeros elsewhere."""
+        k_, s_, d_, pads, _ = self._pool_geometry(kernel_size, stride, dilation, padding, False)
+        n = len(k_)
+        lead, space = self.shape[:-n], self.shape[-n:]
+        if output_size is None:
+            low, high = pads[::2][::-1], pads[1::2][::-1]
+            output_size = tuple((i - 1) * s - a - b + d * (k - 1) + 1
+                                for i, s, a, b, d, k in zip(space, s_, low, high, d_, k_))
+        out = tuple(output_size)[-n:]
+        flat = indices.reshape((*lead, prod(space), 1))
+        hit = flat.eq(self._iota(prod(out)).cast(indices.dtype))
+        values = self.reshape((*lead, prod(space), 1))
+        # a place that overlapping windows found twice gets its value once
+        number = (self._iota(prod(space)) + 1).cast(dtypes.int32).reshape((prod(space), 1))
+        last = hit.where(number, 0).max(-2, keepdim=True)
+        return (hit & number.eq(last)).where(values, 0).sum(-2, dtype=self.dtype).reshape((*lead, *out))
+

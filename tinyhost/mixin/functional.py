@@ -1,0 +1,200 @@
+"""Layers without parameters of their own: softmax, norms, losses, attention.
+
+Takes nodes, gives graphs of the mixins below. Losses follow torch: a ``reduction`` of "mean", "sum" or "none".
+"""
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Callable, Literal, TypeAlias
+
+from tinyhost.dtype import dtypes, least_upper_dtype, sum_acc_dtype, to_dtype
+from tinyhost.errors import ShapeError
+from tinyhost.mixin.convolution import ConvolutionMixin
+from tinyhost.mixin.movement import make_tuple
+from tinyhost.mixin.reduce import Axes
+from tinyhost.mixin.sint import same, same_shape
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from tinyhost.dtype import DTypeLike
+
+ReductionStr: TypeAlias = Literal["mean", "sum", "none"]
+
+
+class FunctionalMixin(ConvolutionMixin):
+    """softmax to scaled_dot_product_attention."""
+
+    __slots__ = ()
+
+    def sequential(self, ll: list[Callable[[Self], Self]]) -> Self:
+        """Self through each function in turn."""
+        out = self
+        for f in ll:
+            out = f(out)
+        return out
+
+    def allclose(self, other: Self, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Self:
+        """Whether all elements are close; see ``isclose``."""
+        return self.isclose(other, rtol, atol, equal_nan).all()
+
+    # *** softmax ***
+    def _exponentials(self, axis: int | tuple[int, ...], dtype: DTypeLike | None) -> tuple[Self, Self, Self]:
+        x = self if dtype is None else self.cast(to_dtype(dtype))
+        x = x._float_operand()
+        centered = x - x.max(axis, keepdim=True).detach()
+        e = centered.exp()
+        return centered, e, e.sum(axis, keepdim=True)
+
+    def softmax(self, axis: Any = -1, dtype: DTypeLike | None = None) -> Self:
+        """``exp(self)`` scaled to sum 1 along ``axis``."""
+        _, e, total = self._exponentials(axis, dtype)
+        return e.div(total)
+
+    def softmin(self, axis: Any = -1, dtype: DTypeLike | None = None) -> Self:
+        """``softmax`` of the negated values."""
+        return self.neg().softmax(axis, dtype)
+
+    def log_softmax(self, axis: Any = -1, dtype: DTypeLike | None = None) -> Self:
+        """Logarithm of ``softmax``."""
+        centered, _, total = self._exponentials(axis, dtype)
+        return centered - total.log()
+
+    # *** norms ***
+    def normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Self:
+        """Self divided by its p-norm along ``dim``, which counts as at least ``eps``."""
+        magnitude = self.abs()
+        norm = magnitude.max(dim, keepdim=True) if p == math.inf else \
+            self.ne(0).sum(dim, keepdim=True).cast(self.dtype) if p == 0 else \
+            magnitude.pow(float(p)).sum(dim, keepdim=True).pow(1 / p) if p != 2 else \
+            self.square().sum(dim, keepdim=True).sqrt()
+        return self / norm.clip(min_=eps)
+
+    def layernorm(self, axis: int | tuple[int, ...] = -1, eps: float = 1e-05) -> Self:
+        """Mean 0 and variance 1 along ``axis``."""
+        centered = self - self.mean(axis, keepdim=True)
+        return centered * ((centered * centered).mean(axis, keepdim=True) + eps).rsqrt()
+
+    def batchnorm(self, weight: Self | None, bias: Self | None, mean: Self, invstd: Self,
+                  axis: int | tuple[int, ...] = 1) -> Self:
+        """``(self - mean) * invstd * weight + bias`` with statistics and parameters along ``axis``."""
+        axes = {self._resolve_dim(a) for a in make_tuple(axis, 1)}
+        shape = tuple(s if i in axes else 1 for i, s in enumerate(self.shape))
+        x = self - mean.reshape(shape)
+        if weight is not None:
+            x = x * weight.reshape(shape)
+        ret = x * (invstd.reshape(shape) if len(invstd.shape) == len(axes) else invstd)
+        return ret if bias is None else ret + bias.reshape(shape)
+
+    # *** losses ***
+    def _reduced(self, reduction: ReductionStr) -> Self:
+        if reduction not in ("mean", "sum", "none"):
+            raise ValueError(f"unknown reduction {reduction!r}: use 'mean', 'sum' or 'none'")
+        return self.mean() if reduction == "mean" else self.sum() if reduction == "sum" else self
+
+    def binary_crossentropy(self, Y: Self, reduction: ReductionStr = "mean") -> Self:
+        """Cross entropy of probabilities self and targets ``Y``."""
+        return (-Y * self.log() - (1 - Y) * (1 - self).log())._reduced(reduction)
+
+    def binary_crossentropy_logits(self, Y: Self, reduction: ReductionStr = "mean", pos_weight: Self | None = None) -> Self:
+        """Cross entropy of logits self and targets ``Y``; ``pos_weight`` scales the positive class."""
+        positive = Y * (-self).softplus()
+        if pos_weight is not None:
+            positive = positive * pos_weight
+        return (positive + (1 - Y) * self.softplus())._reduced(reduction)
+
+    def sparse_categorical_crossentropy(self, Y: Self, ignore_index: int = -1, label_smoothing: float = 0.0,
+                                        reduction: ReductionStr = "mean") -> Self:
+        """Cross entropy of logits along the last axis and class numbers ``Y``.
+
+        Raises:
+            ValueError: ``label_smoothing`` is no fraction.
+        """
+        _check_smoothing(label_smoothing)
+        log_probs = self.log_softmax()
+        counted = Y.ne(ignore_index)
+        target = Y.unsqueeze(-1).eq(self._iota(self.shape[-1]).cast(dtypes.int32)) & counted.unsqueeze(-1)
+        picked = target.where(log_probs, 0).sum(-1)
+        smooth = counted.where(log_probs.mean(-1), 0)
+        loss = -(picked * (1 - label_smoothing) + smooth * label_smoothing) if label_smoothing else -picked
+        if reduction == "mean":
+            return loss.sum() / counted.cast(loss.dtype).sum()
+        return loss._reduced(reduction)
+
+    def cross_entropy(self, Y: Self, reduction: ReductionStr = "mean", label_smoothing: float = 0.0) -> Self:
+        """Cross entropy of logits along axis 1 and targets ``Y``: class numbers, or probabilities of self's shape.
+
+        Raises:
+            ValueError: ``label_smoothing`` is no fraction.
+            ShapeError: the targets have neither form.
+        """
+        _check_smoothing(label_smoothing)
+        dim = 0 if self.ndim == 1 else 1
+        classes = self.shape[dim]
+        if same_shape(self.shape, Y.shape):
+            target = Y
+        elif same_shape(self.shape[:dim] + self.shape[dim + 1:], Y.shape):
+            number = self._iota(classes).cast(dtypes.int32).reshape(tuple(-1 if i == dim else 1 for i in range(self.ndim)))
+            index = Y if Y.dtype.bitsize in (32, 64) else Y.cast(dtypes.int32)
+            target = index.unsqueeze(dim).eq(number).cast(self.dtype)
+        else:
+            raise ShapeError(f"cross_entropy of {self.shape} needs targets of that shape, or without axis {dim}, got {Y.shape}")
+        if label_smoothing:
+            target = target * (1 - label_smoothing) + label_smoothing / int(classes)
+        ret = -(self.log_softmax(dim) * target).sum(dim)
+        return ret._reduced(reduction)
+
+    def nll_loss(self, Y: Self, weight: Self | None = None, ignore_index: int | None = None,
+                 reduction: ReductionStr = "mean") -> Self:
+        """Negative log likelihood of log probabilities along axis 1 and class numbers ``Y``; means weigh by ``weight``.
+
+        Raises:
+            ShapeError: the targets do not fit.
+        """
+        dim = 0 if self.ndim == 1 else 1
+        if not same_shape(self.shape[:dim] + self.shape[dim + 1:], Y.shape):
+            raise ShapeError(f"nll_loss of {self.shape} needs targets without axis {dim}, got {Y.shape}")
+        number = self._iota(self.shape[dim]).cast(dtypes.int32).reshape(
+            tuple(-1 if i == dim else 1 for i in range(self.ndim)))
+        index = Y if Y.dtype.bitsize in (32, 64) else Y.cast(dtypes.int32)
+        hit = index.unsqueeze(dim).eq(number)
+        scale = self._const(1.0, self.dtype)._broadcast_to(Y.shape) if weight is None else \
+            hit.where(weight.reshape(number.shape), 0).sum(dim)
+        if ignore_index is not None:
+            scale = index.ne(ignore_index).where(scale, 0)
+        loss = -hit.where(self, 0).sum(dim) * scale
+        return loss.sum() / scale.sum() if reduction == "mean" else loss._reduced(reduction)
+
+    # *** attention ***
+    def scaled_dot_product_attention(self, key: Self, value: Self, attn_mask: Self | None = None, dropout_p: float = 0.0,
+                                     is_causal: bool = False, enable_gqa: bool = False) -> Self:
+        """Attention of queries self: ``softmax(q k^T / sqrt(d) + mask) v`` over (..., heads, tokens, d).
+
+        Args:
+            attn_mask: bool (true takes part) or floats that are added.
+            enable_gqa: repeat the heads of ``key`` and ``value`` up to those of self.
+
+        Raises:
+            ValueError: both ``is_causal`` and a mask.
+            ShapeError: head sizes differ.
+        """
+        if is_causal and attn_mask is not None:
+            raise ValueError("give attn_mask or is_causal=True, not both")
+        if not same(self.shape[-1], key.shape[-1]):
+            raise ShapeError(f"query {self.shape} and key {key.shape} need the same head size")
+        if enable_gqa:
+            repeats = int(self.shape[-3] // key.shape[-3])
+            key, value = key.repeat_interleave(repeats, dim=-3), value.repeat_interleave(repeats, dim=-3)
+        acc = sum_acc_dtype(least_upper_dtype(self.dtype, key.dtype))
+        scores = self.matmul(key.transpose(-2, -1), dtype=acc) / math.sqrt(self.shape[-1])
+        if is_causal:
+            attn_mask = self._tri(scores.shape[-2], scores.shape[-1], 1).logical_not()
+        if attn_mask is not None:
+            scores = attn_mask.where(scores, -math.inf) if attn_mask.dtype is dtypes.bool else scores + attn_mask
+        weights = scores.softmax(-1).cast(self.dtype)
+        return (weights.dropout(dropout_p) if dropout_p else weights) @ value
+
+
+def _check_smoothing(label_smoothing: float) -> None:
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ValueError(f"label_smoothing must lie between 0 and 1, got {label_smoothing}")

@@ -1,0 +1,217 @@
+"""Padding, joining and cyclic moves.
+
+Takes nodes; gives views joined by WHERE. ``pad`` with a value is ``WHERE(PAD(True), PAD(x), value)``, ``cat`` selects each
+part by the mask of its box, so no values are added up.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Sequence
+
+from tinyhost.dtype import dtypes, least_upper_dtype
+from tinyhost.errors import ShapeError
+from tinyhost.helpers import argfix
+from tinyhost.mixin.elementwise import ElementwiseMixin
+from tinyhost.mixin.movement import MovementMixin, is_zero, make_tuple
+from tinyhost.mixin.sint import resolve, same, same_shape, smax, ssimplify
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from tinyhost.mixin.sint import Shape, sint
+
+Pads = tuple[tuple[Any, Any], ...]
+
+
+def grouped_pads(padding: Sequence[Any], ndim: int) -> Pads:
+    """(before, after) for each axis, from one pair or None for each axis, or from flat numbers of the last axis first.
+
+    Raises:
+        ShapeError: the padding does not fit the number of axes.
+    """
+    flat = all(not isinstance(p, (tuple, list)) and p is not None for p in padding)
+    if not flat:
+        if len(padding) != ndim or not all(p is None or (isinstance(p, (tuple, list)) and len(p) == 2) for p in padding):
+            raise ShapeError(f"padding needs a (before, after) pair or None for each of {ndim} axes, got {tuple(padding)}")
+        return tuple((0, 0) if p is None else (p[0], p[1]) for p in padding)
+    if len(padding) % 2:
+        raise ShapeError(f"flat padding needs an even number of values, got {tuple(padding)}")
+    if len(padding) // 2 > ndim:
+        raise ShapeError(f"flat padding {tuple(padding)} is for {len(padding) // 2} axes, there are {ndim}")
+    pairs = tuple((padding[i], padding[i + 1]) for i in range(0, len(padding), 2))[::-1]
+    return ((0, 0),) * (ndim - len(pairs)) + pairs
+
+
+class PadMixin(ElementwiseMixin, MovementMixin):
+    """pad, cat, stack, roll, diag, meshgrid."""
+
+    __slots__ = ()
+
+    # *** padding ***
+    def pad(self, padding: Sequence[Any], mode: str = "constant", value: Any = 0.0) -> Self:
+        """More elements around self: ``value``, or copies of self's own.
+
+        Args:
+            padding: a (before, after) pair or None for each axis, or flat numbers, last axis first. Negative ones shrink.
+            mode: "constant", "reflect" (mirror without the edge), "replicate" (the edge), "circular".
+            value: what "constant" fills in.
+
+        Raises:
+            ValueError: unknown mode.
+            ShapeError: the padding does not fit the shape.
+        """
+        pads = grouped_pads(padding, self.ndim)
+        if mode == "constant":
+            return self._pad_constant(pads, value)
+        if mode not in ("reflect", "replicate", "circular"):
+            raise ValueError(f"unknown padding mode {mode!r}: use 'constant', 'reflect', 'replicate' or 'circular'")
+        x = self._crop(pads)
+        for axis, (before, after) in enumerate(pads):
+            before, after = smax(before, 0), smax(after, 0)
+            if not (is_zero(before) and is_zero(after)):
+                x = x._pad_axis(axis, before, after, mode)
+        return x
+
+    def _crop(self, pads: Pads) -> Self:
+        """What negative padding leaves."""
+        if all(resolve(p >= 0) for pair in pads for p in pair):
+            return self
+        return self.shrink(tuple((-min(b, 0), s + min(a, 0)) for s, (b, a) in zip(self.shape, pads)))
+
+    def _pad_constant(self, pads: Pads, value: Any) -> Self:
+        x = self._crop(pads)
+        pads = tuple((smax(b, 0), smax(a, 0)) for b, a in pads)
+        if all(is_zero(p) for pair in pads for p in pair):
+            return x
+        if isinstance(value, float) and not self.dtype.is_float and value.is_integer():
+            value = int(value)
+        if 0 in x.shape:
+            shape = tuple(ssimplify(s + b + a) for s, (b, a) in zip(x.shape, pads))
+            return self._const(value, self.dtype)._broadcast_to(shape)
+        return x._box_mask(pads).where(x._pad_box(pads), bool(value) if self.dtype is dtypes.bool else value)
+
+    def _box_mask(self, pads: Pads) -> Self:
+        """True where the box of self lies after padding."""
+        return self._const(True)._broadcast_to(self.shape)._pad_box(pads)
+
+    def _pad_axis(self, axis: int, before: sint, after: sint, mode: str) -> Self:
+        size = self.shape[axis]
+        limit = size - 1 if mode == "reflect" else size
+        if mode != "replicate" and not (resolve(before <= limit) and resolve(after <= limit)):
+            raise ShapeError(f"{mode} padding ({before}, {after}) of axis {axis} of {self.shape} must be at most {limit}")
+
+        def part(start: sint, stop: sint) -> Self:
+            return self.shrink(tuple((start, stop) if i == axis else None for i in range(self.ndim)))
+        if mode == "circular":
+            low, high = part(size - before, size), part(0, after)
+        elif mode == "reflect":
+            low, high = part(1, before + 1).flip(axis), part(size - 1 - after, size - 1).flip(axis)
+        else:
+            def spread(n: sint) -> Shape:
+                return tuple(n if i == axis else s for i, s in enumerate(self.shape))
+            low, high = part(0, 1).expand(spread(before)), part(size - 1, size).expand(spread(after))
+        parts = [p for p in (low, self, high) if not is_zero(p.shape[axis])]
+        return parts[0].cat(*parts[1:], dim=axis)
+
+    def pad_to(self, shape: Any, *args: Any, value: Any = 0) -> Self:
+        """Padded behind to the given shape; None keeps the axis."""
+        new = argfix(shape, *args)
+        if len(new) != self.ndim:
+            raise ShapeError(f"pad_to needs an extent for each axis of shape {self.shape}, got {new}")
+        return self.pad(tuple((0, 0) if n is None else (0, ssimplify(n - s)) for s, n in zip(self.shape, new)), value=value)
+
+    # *** joining ***
+    def _at_joint_dtype(self, others: tuple[Self, ...]) -> list[Self]:
+        items = [self, *others]
+        dtype = least_upper_dtype(*(t.dtype for t in items))
+        return [t.cast(dtype) for t in items]
+
+    def cat(self, *args: Self, dim: int = 0) -> Self:
+        """Self and ``args`` one after the other along ``dim``.
+
+        Raises:
+            ShapeError: other axes differ.
+        """
+        first, *rest = argfix(self, *args)
+        dim = first._resolve_dim(dim)
+        for t in rest:
+            if t.ndim != first.ndim or not all(same(a, b) for i, (a, b) in enumerate(zip(t.shape, first.shape)) if i != dim):
+                raise ShapeError(f"cat along axis {dim} needs equal other axes, got {[x.shape for x in (first, *rest)]}")
+        items = [t for t in first._at_joint_dtype(tuple(rest)) if not is_zero(t.shape[dim])]
+        if len(items) < 2:
+            return items[0] if items else first
+        starts: list[sint] = [0]
+        for t in items:
+            starts.append(ssimplify(starts[-1] + t.shape[dim]))
+        pads = [tuple((start, ssimplify(starts[-1] - start - t.shape[dim])) if i == dim else (0, 0) for i in range(t.ndim))
+                for t, start in zip(items, starts)]
+        out = items[-1]._pad_box(pads[-1])
+        for t, p in zip(items[-2::-1], pads[-2::-1]):
+            out = t._box_mask(p).where(t._pad_box(p), out)
+        return out
+
+    def stack(self, *args: Self, dim: int = 0) -> Self:
+        """Self and ``args``, of one shape, along a new axis ``dim``.
+
+        Raises:
+            ShapeError: the shapes differ.
+        """
+        first, *rest = argfix(self, *args)
+        if not all(same_shape(t.shape, first.shape) for t in rest):
+            raise ShapeError(f"stack needs equal shapes, got {[t.shape for t in (first, *rest)]}")
+        dim = first._resolve_dim(dim, extra=True)
+        return first._stack(first._at_joint_dtype(tuple(rest)))._move_from_front(dim)
+
+    def meshgrid(self, *args: Self, indexing: str = "ij") -> tuple[Self, ...]:
+        """Coordinates of the grid that the 1-d nodes span.
+
+        Raises:
+            ValueError: unknown indexing.
+        """
+        if indexing not in ("ij", "xy"):
+            raise ValueError(f"unknown indexing {indexing!r}: use 'ij' or 'xy'")
+        items = list(argfix(self, *args))
+        if len(items) == 1:
+            return tuple(items)
+        order = (1, 0, *range(2, len(items))) if indexing == "xy" else tuple(range(len(items)))
+        shape = tuple(items[i].numel() for i in order)
+        out = []
+        for i, t in enumerate(items):
+            axis = order.index(i)
+            out.append(t.reshape(tuple(s if k == axis else 1 for k, s in enumerate(shape))).expand(shape))
+        return tuple(out)
+
+    # *** moves ***
+    def roll(self, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] | None = None) -> Self:
+        """Elements moved cyclically along ``dims``, or in the flattened node.
+
+        Raises:
+            ShapeError: different numbers of shifts and axes.
+        """
+        if dims is None:
+            return self.flatten().roll(shifts, 0).reshape(self.shape)
+        axes = make_tuple(dims, 1)
+        amounts = make_tuple(shifts, 1)
+        if len(axes) != len(amounts):
+            raise ShapeError(f"roll needs one shift for each axis, got shifts {amounts} for axes {axes}")
+        x = self
+        for axis, amount in zip((self._resolve_dim(a) for a in axes), amounts):
+            size = x.shape[axis]
+            if isinstance(size, int) and size == 0:
+                continue
+            start = ssimplify(-amount % size)
+            if not is_zero(start):
+                double = x.repeat(tuple(2 if i == axis else 1 for i in range(x.ndim)))
+                x = double.shrink(tuple((start, start + size) if i == axis else None for i in range(x.ndim)))
+        return x
+
+    def diag(self) -> Self:
+        """The square matrix with self on its diagonal.
+
+        Raises:
+            ShapeError: self is not 1-d.
+        """
+        if self.ndim != 1:
+            raise ShapeError(f"diag needs a 1-d node, got shape {self.shape}: use diagonal() to read a diagonal")
+        n = self.shape[0]
+        rows = self.reshape((n, 1)).pad((None, (0, n)))
+        return rows.reshape((n * (n + 1),)).shrink(((0, n * n),)).reshape((n, n))

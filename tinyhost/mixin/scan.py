@@ -1,0 +1,111 @@
+"""Running reductions along an axis.
+
+Takes a node and an axis; gives nodes of its shape. Windows over the padded axis are reduced; a long axis is scanned in
+blocks first, then the block totals, so the work is length times block.
+"""
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from tinyhost.dtype import dtypes, strong_dtype, sum_acc_dtype
+from tinyhost.helpers import round_up
+from tinyhost.mixin.creation import CreationMixin
+from tinyhost.mixin.padding import PadMixin
+from tinyhost.mixin.reduce import Axes, ReduceMixin
+from tinyhost.ops import Ops
+
+if TYPE_CHECKING:
+    from typing import Self
+
+_BLOCK = 256
+
+
+class ScanMixin(ReduceMixin, PadMixin, CreationMixin):
+    """cumsum, cumprod, cummax, cummin, logsumexp, logcumsumexp."""
+
+    __slots__ = ()
+
+    def _identity(self, op: Ops) -> Any:
+        """The value that a reduction by ``op`` ignores."""
+        return {Ops.ADD: 0, Ops.MUL: 1}[op] if op is not Ops.MAX else self.dtype.min
+
+    def _scan(self, op: Ops, axis: int) -> Self:
+        """Inclusive scan by ``op`` in self's dtype, which is strong."""
+        axis = self._resolve_dim(axis)
+        if self.ndim == 0 or 0 in self.shape:
+            return self
+        return self.transpose(axis, -1)._scan_last(op).transpose(axis, -1)
+
+    def _scan_last(self, op: Ops) -> Self:
+        n = self.shape[-1]
+        if not isinstance(n, int) or n <= 2 * _BLOCK:
+            return self._scan_windows(op)
+        lead = self.shape[:-1]
+        size = round_up(n, _BLOCK)
+        x = self.pad((*(None for _ in lead), (0, size - n)), value=self._identity(op))
+        blocks = x.reshape((*lead, size // _BLOCK, _BLOCK))._scan_windows(op)
+        totals = blocks.shrink((*(None for _ in lead), None, (_BLOCK - 1, _BLOCK))).reshape((*lead, size // _BLOCK))
+        before = totals._scan_last(op)._shifted(op).reshape((*lead, size // _BLOCK, 1))
+        return blocks.alu(op, before).reshape((*lead, size)).shrink((*(None for _ in lead), (0, n)))
+
+    def _shifted(self, op: Ops) -> Self:
+        """An inclusive scan as an exclusive one."""
+        keep = tuple(None for _ in self.shape[:-1])
+        return self.pad((*keep, (1, -1)), value=self._identity(op))
+
+    def _scan_windows(self, op: Ops) -> Self:
+        n = self.shape[-1]
+        x = self.pad((*(None for _ in self.shape[:-1]), (n - 1, 0)), value=self._identity(op))
+        return x._pool((n,))._reduce(op, -1)
+
+    def cumsum(self, axis: int = 0) -> Self:
+        """Running sum, in the dtype of ``sum``."""
+        ret = self.cast(sum_acc_dtype(self.dtype))._scan(Ops.ADD, axis)
+        narrow = self.dtype in (*dtypes.fp8s, dtypes.float16, dtypes.bfloat16)
+        return ret.cast(self.dtype) if narrow else ret
+
+    def cumprod(self, axis: int) -> Self:
+        """Running product."""
+        return self.cast(strong_dtype(self.dtype))._scan(Ops.MUL, axis)
+
+    def cummax(self, axis: int = 0) -> tuple[Self, Self]:
+        """Running maximum, and the last index where it was met."""
+        x = self.cast(strong_dtype(self.dtype))
+        values = x._scan(Ops.MAX, axis)
+        return values, x._where_met(values, axis)
+
+    def cummin(self, axis: int = 0) -> tuple[Self, Self]:
+        """Running minimum, and the last index where it was met."""
+        x = self.cast(strong_dtype(self.dtype))
+        values = x._reversed_order()._scan(Ops.MAX, axis)._reversed_order()
+        return values, x._where_met(values, axis)
+
+    def _where_met(self, values: Self, axis: int) -> Self:
+        if self.ndim == 0:
+            return self.const_like(0).cast(dtypes.int32)
+        axis = self._resolve_dim(axis)
+        met = self.eq(values) | self.isnan() if self.dtype.is_float else self.eq(values)
+        number = self._iota(self.shape[axis]).reshape(tuple(-1 if i == axis else 1 for i in range(self.ndim)))
+        return met.where(number.cast(dtypes.int32), 0)._scan(Ops.MAX, axis)
+
+    # *** in log space ***
+    def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """``log(sum(exp(self)))`` without overflow."""
+        x = self._float_operand()
+        top = x.max(axis, keepdim=True).detach()
+        top = top.isfinite().where(top, 0)
+        ret = (x - top).exp().sum(axis, keepdim).log()
+        return ret + (top if keepdim else top.reshape(ret.shape))
+
+    def logcumsumexp(self, axis: int = 0) -> Self:
+        """``log(cumsum(exp(self)))`` without overflow."""
+        x = self._float_operand()
+        if x.ndim == 0:
+            return x
+        axis = x._resolve_dim(axis)
+        n = x.shape[axis]
+        rows = x.transpose(axis, -1)
+        square = rows.reshape((*rows.shape[:-1], 1, n)).expand((*rows.shape[:-1], n, n))
+        upto = self._tri(n, n, 1).logical_not()
+        return upto.where(square, -math.inf).logsumexp(-1).transpose(axis, -1)

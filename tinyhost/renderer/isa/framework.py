@@ -1,0 +1,103 @@
+"""The way from a linear program to machine code that all own back ends share.
+
+``ISARenderer.assemble`` is the table of contents: select, drop dead code, lower to the allocator's instructions, drop
+copies, allocate registers, emit. A target gives the rules of selection, the operands of its instructions and their
+bytes; it inherits the order of things. The text of a program is the hex of its bytes, so that it travels as any other
+source does; ``HexCompiler`` turns it back.
+"""
+from __future__ import annotations
+
+from abc import abstractmethod
+from tinyhost.env import DEBUG
+from tinyhost.errors import CompileError
+from tinyhost.ops import Ops
+from tinyhost.renderer.base import Compiler, Renderer
+from tinyhost.renderer.isa.passes import eliminate, propagate_copies
+from tinyhost.renderer.isa.regalloc import Allocation, Function, Inst, MachineEnv, VReg, run
+from tinyhost.renderer.isa.selection import Rule, Selection
+from tinyhost.target import Target
+from tinyhost.uop import UOp
+
+
+class HexCompiler(Compiler):
+    """Hex text to the bytes it spells."""
+
+    def compile(self, src: str) -> bytes:
+        """The bytes of ``src``.
+
+        Raises:
+            CompileError: ``src`` is not hex.
+        """
+        try:
+            return bytes.fromhex(src)
+        except ValueError as e:
+            raise CompileError(f"machine code must be hex text, got {src[:60]!r}: {e}") from e
+
+
+class ISARenderer(Renderer):
+    """A renderer that makes machine code itself.
+
+    Attributes:
+        rules: selection rule of each op. env: the target's register files.
+        checked: whether the allocation checker runs (tests set it; DEBUG implies it).
+    """
+
+    rules: dict[Ops, Rule]
+    env: MachineEnv
+    checked: bool = False
+
+    def __init__(self, target: Target) -> None:
+        super().__init__(target)
+        self.compiler = HexCompiler()
+
+    # *** what a target gives ***
+    @abstractmethod
+    def begin(self, sel: Selection, uops: list[UOp]) -> None:
+        """Prepare selection: arguments, storage, nodes that need no value."""
+
+    @abstractmethod
+    def results(self, node: UOp) -> tuple[int, ...]:
+        """Registers that a void or multi-result instruction defines, () if it is kept for its effect."""
+
+    @abstractmethod
+    def lower(self, nodes: list[UOp], count: int) -> tuple[list[Inst], list[VReg]]:
+        """Instructions and registers (``count`` of them) for the allocator."""
+
+    @abstractmethod
+    def emit(self, insts: list[Inst], allocation: Allocation, vregs: list[VReg], frame_bytes: int) -> bytes:
+        """Machine code with prologue and epilogue."""
+
+    @abstractmethod
+    def encode(self, nodes: list[UOp]) -> bytes:
+        """Machine code of instructions whose operands are physical registers."""
+
+    # *** the pipeline ***
+    def select(self, uops: list[UOp]) -> tuple[Selection, list[UOp]]:
+        """Instructions of a program, dead ones dropped; the last node's value counts as read."""
+        sel = Selection(self.rules)
+        sel.count_uses(uops)
+        self.begin(sel, uops)
+        nodes = sel.run(uops)
+        roots = {v.tag for v in sel.variables.values()} | {sel.values[r].tag for r in sel.loops if r in sel.values}
+        if (last := sel.values.get(uops[-1])) is not None:
+            roots.add(last.tag)
+        return sel, eliminate(nodes, roots, self.results)
+
+    def isel(self, uops: list[UOp]) -> list[UOp]:
+        """The selected instructions of a program, in order."""
+        return self.select(uops)[1]
+
+    def assemble(self, uops: list[UOp]) -> bytes:
+        """Machine code of a linear program."""
+        sel, nodes = self.select(uops)
+        insts, vregs = self.lower(nodes, sel.serial + 2)
+        insts = propagate_copies(insts)
+        allocation = run(Function(insts, vregs), self.env, checked=self.checked or bool(DEBUG))
+        return self.emit(insts, allocation, vregs, sel.frame_bytes)
+
+    def render(self, uops: list[UOp]) -> str:
+        """Hex of the machine code; a list of instructions over physical registers is encoded as it stands."""
+        if all(u.op is Ops.INS for u in uops):
+            return self.encode(uops).hex()
+        return self.assemble(uops).hex()
+

@@ -1,0 +1,302 @@
+"""Selected instructions as the register allocator sees them.
+
+An INS node becomes an ``Inst`` whose opcode is a ``Machine``: the template of its form (signature for the allocator, where
+each operand comes from) with this instruction's immediate and displacement. Templates are shared by all instructions of
+one shape, so the allocator analyses each shape once and most of the work here is one dictionary look-up.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from tinyhost.dtype import dtypes
+from tinyhost.ops import Ops
+from tinyhost.renderer.isa.regalloc import (
+    COPY_SIGNATURE,
+    NO_OPERANDS,
+    Inst,
+    Kind,
+    OperandSpec,
+    Signature,
+    VReg,
+    define,
+    use,
+)
+from tinyhost.uop import UOp
+from tinyhost_cpu.x86.insns import IMM8, IMM16, IMM32, IMM64, IMM_KINDS, MEM, VEC_KINDS, YMM, Form, X86Op, X86Ops
+from tinyhost_cpu.x86.isel_memory import load_op, store_op
+from tinyhost_cpu.x86.registers import GPR_CLASS, VEC_CLASS, kind_of
+
+_IMM_KIND = {1: IMM8, 2: IMM16, 4: IMM32, 8: IMM64}
+_KINDS = {X86Ops.LABEL: Kind.LABEL, X86Ops.JMP: Kind.JMP} if hasattr(Kind, "JMP") else {X86Ops.LABEL: Kind.LABEL}
+REGISTER, MEMORY, IMMEDIATE, FIXED = range(4)
+RAX, RDX = 0, 2
+
+
+class Template:
+    """The shape shared by many instructions.
+
+    Attributes:
+        form: the line of the table, None for pseudo instructions. fetch: per explicit operand of the form, where it comes
+            from: (REGISTER, vreg position), (MEMORY, base position or -1, index position or -1), (IMMEDIATE,).
+        signature, kind: for the allocator.
+    """
+
+    __slots__ = ("form", "fetch", "signature", "kind", "op")
+
+    def __init__(self, op: X86Op, form: Form | None, fetch: tuple[tuple[int, ...], ...], signature: Signature,
+                 kind: Kind = Kind.OP) -> None:
+        self.op, self.form, self.fetch, self.signature, self.kind = op, form, fetch, signature, kind
+
+
+class Machine:
+    """One instruction: its template and what is not in registers."""
+
+    __slots__ = ("template", "imm", "disp", "scale", "base", "node")
+
+    def __init__(self, template: Template, imm: int, disp: int, scale: int, base: Any, node: UOp) -> None:
+        self.template, self.imm, self.disp, self.scale, self.base, self.node = template, imm, disp, scale, base, node
+
+    def __repr__(self) -> str:
+        return f"{self.template.op.name.lower()}" + (f" #{self.imm}" if any(f[0] == IMMEDIATE for f in self.template.fetch) else "")
+
+
+_templates: dict[Any, Template] = {}
+
+
+def lower(nodes: list[UOp], count: int) -> tuple[list[Inst], list[VReg]]:
+    """Instructions and virtual registers of a selected program."""
+    vregs = [_UNUSED] * count
+    insts: list[Inst] = []
+    arguments = [n for n in nodes if n.arg[0] is X86Ops.ARG]
+    if arguments:
+        insts.append(_arguments(arguments, vregs))
+    for node in nodes:
+        if node.arg[0] is not X86Ops.ARG:
+            insts.append(_lower(node, vregs))
+    insts.append(Inst(_RETURN, (), NO_OPERANDS, Kind.RET))
+    return insts, vregs
+
+
+_UNUSED = VReg(GPR_CLASS, 8)
+_GPR = VReg(GPR_CLASS, 8)
+_GPR_REMAT = VReg(GPR_CLASS, 8, True)
+_XMM, _XMM_REMAT = VReg(VEC_CLASS, 16), VReg(VEC_CLASS, 16, True)
+_YMM, _YMM_REMAT = VReg(VEC_CLASS, 32), VReg(VEC_CLASS, 32, True)
+
+
+def _vreg(kind: int, remat: bool) -> VReg:
+    if not kind & VEC_KINDS:
+        return _GPR_REMAT if remat else _GPR
+    if kind & YMM:
+        return _YMM_REMAT if remat else _YMM
+    return _XMM_REMAT if remat else _XMM
+
+
+def _arguments(nodes: list[UOp], vregs: list[VReg]) -> Inst:
+    """One instruction that defines all argument registers at entry."""
+    specs = tuple(define(fixed=int(n.src[0].src[0].arg)) for n in nodes)
+    for n in nodes:
+        vregs[n.tag] = _GPR
+    template = Template(X86Ops.ARG, None, (), Signature(specs))
+    return Inst(Machine(template, 0, 0, 1, None, nodes[0]), tuple(n.tag for n in nodes), template.signature)
+
+
+def _lower(node: UOp, vregs: list[VReg]) -> Inst:
+    arg = node.arg
+    op, tail = arg[0], arg[1:]
+    kinds: list[int] = []
+    uses: list[int] = []
+    immediate, disp, scale, base = 0, 0, 1, None
+    src = node.src
+    i, n = 0, len(src)
+    while i < n:
+        s = src[i]
+        if s.op is Ops.CAST:  # an immediate
+            immediate = s.src[0].arg
+            kinds.append(_IMM_KIND[s.arg.itemsize])
+        elif i + 3 < n and src[i + 2].op is Ops.CAST and src[i + 3].op is Ops.CAST:  # memory
+            index, size = src[i + 1], src[i + 3]
+            disp, scale = src[i + 2].src[0].arg, size.src[0].arg
+            shape = 0
+            if s.tag.__class__ is int:
+                uses.append(s.tag)
+                shape = 1
+            else:
+                base = s.tag
+            if index.op is not Ops.NOOP:
+                uses.append(index.tag)
+                shape |= 2
+            kinds.append(MEM | shape << 32 | size.arg.itemsize << 23)
+            i += 3
+        else:
+            kind = kind_of(s.arg[1:])
+            if kind:
+                kinds.append(kind)
+                uses.append(s.tag)
+        i += 1
+    key = (arg, tuple(kinds))
+    template = _templates.get(key)
+    if template is None:
+        template = _templates[key] = _make_template(op, tail, kinds)
+    payload = Machine(template, immediate, disp, scale, base, node)
+    return _finish(node, op, tail, template, payload, uses, vregs)
+
+
+def _finish(node: UOp, op: X86Op, tail: tuple[Any, ...], template: Template, payload: Machine, uses: list[int],
+            vregs: list[VReg]) -> Inst:
+    kind = template.kind
+    if kind is Kind.OP or kind is Kind.COPY:
+        if tail[0] is dtypes.void:
+            return Inst(payload, tuple(uses), template.signature, kind)
+        tag = node.tag
+        vregs[tag] = _vreg(kind_of(tail), not uses and kind is Kind.OP and not (op is X86Ops.MOV and vregs[tag] is not _UNUSED))
+        if op.implicit_results:
+            if op is X86Ops.IDIV or op is X86Ops.DIV:
+                vregs[tag + 1] = _GPR
+                return Inst(payload, (tag, tag + 1, *uses), template.signature)
+        return Inst(payload, (tag, *uses), template.signature, kind)
+    return Inst(payload, (), NO_OPERANDS, kind, payload.imm)
+
+
+def _make_template(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
+    special = _SPECIAL.get(op)
+    if special is not None:
+        return special(op, tail, kinds)
+    if op.name[0] == "J":
+        return Template(op, None, (), NO_OPERANDS, Kind.JUMP if op is X86Ops.JMP else Kind.BRANCH)
+    return _form_template(op, tail, kinds)
+
+
+def _form_kinds(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> tuple[int, ...]:
+    """Operand kinds in the order of the manual: the destination, unless it is one of the sources, then the sources."""
+    bits = not op.forms[0].vex
+    plain = [MEM | (k >> 23 & 0xFF) * 8 << 20 if k & MEM and bits else k & 0xFFFFF for k in kinds]
+    dest = kind_of(tail)
+    if not dest:
+        return tuple(plain)
+    # a destination that is also read takes the place of the first source
+    return (dest, *plain[1:]) if _reads_destination(op, plain) else (dest, *plain)
+
+
+def _reads_destination(op: X86Op, plain: list[int]) -> bool:
+    forms = op.forms
+    return any(f.tied and len(f.explicit) == len(plain) for f in forms) and not any(
+        not f.tied and f.has_def and len(f.explicit) == len(plain) + 1 for f in forms)
+
+
+def _form_template(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
+    form = op.form(_form_kinds(op, tail, kinds))
+    has_def = kind_of(tail) != 0
+    specs: list[OperandSpec] = [define(reuse=1)] if has_def and form.tied else [define()] if has_def else []
+    fetch: list[tuple[int, ...]] = [(REGISTER, 0)] if has_def else []
+    folded = False
+    position = len(specs)
+    explicit = form.explicit[1:] if has_def and not form.tied else form.explicit
+    for k, (operand, kind) in enumerate(zip(explicit, kinds)):
+        tied = form.tied and k == 0
+        if kind & MEM:
+            folded = True
+            entry = [MEMORY, -1, -1]
+            for bit in (1, 2):
+                if kind >> 32 & bit:
+                    specs.append(use())
+                    entry[bit] = position
+                    position += 1
+            fetch.append(tuple(entry))
+        elif kind & IMM_KINDS:
+            fetch.append((IMMEDIATE,))
+        else:
+            specs.append(use())
+            if not tied:
+                fetch.append((REGISTER, position))
+            position += 1
+    if not folded:
+        _allow_slot(form, fetch, specs)
+    return Template(op, form, tuple(fetch), Signature(tuple(specs)))
+
+
+def _allow_slot(form: Form, fetch: list[tuple[int, ...]], specs: list[OperandSpec]) -> None:
+    """Let the operand of ModRM.rm be read from its spill slot, if the form has memory there."""
+    m = form.m
+    if m < 0 or not form.explicit[m].kinds & MEM or form.explicit[m].access != "R":
+        return
+    entry = fetch[m]
+    if entry[0] == REGISTER and not specs[entry[1]].is_def:
+        specs[entry[1]] = specs[entry[1]]._replace(memory=True)
+
+
+# *** pseudo instructions ***
+def _copy(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
+    return Template(op, None, (), COPY_SIGNATURE, Kind.COPY)
+
+
+def _label(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
+    return Template(op, None, (), NO_OPERANDS, Kind.LABEL)
+
+
+def _same_register(name: str) -> Any:
+    def make(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
+        kind = kind_of(tail)
+        return Template(op, X86Ops[name].form((kind, kind, kind)), ((REGISTER, 0),) * 3, Signature((define(),)))
+    return make
+
+
+def _divide(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
+    form = op.form((kinds[2],))
+    specs = (define(fixed=RAX), define(fixed=RDX), use(fixed=RAX), use(fixed=RDX), use(memory=True))
+    return Template(op, form, ((REGISTER, 4),), Signature(specs))
+
+
+def _sign(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
+    return Template(op, op.forms[0], (), Signature((define(fixed=RDX), use(fixed=RAX))))
+
+
+def _memory_entry(kind: int, position: int, specs: list[OperandSpec]) -> tuple[int, ...]:
+    entry = [MEMORY, -1, -1]
+    for bit in (1, 2):
+        if kind >> 32 & bit:
+            specs.append(use())
+            entry[bit] = position
+            position += 1
+    return tuple(entry)
+
+
+def _skip_load(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
+    """SKIP_LOAD(alt, memory, condition): the load behind a jump over it."""
+    specs: list[OperandSpec] = [define(reuse=1), use()]
+    mem = _memory_entry(kinds[1], 2, specs)
+    size = kinds[1] >> 23 & 0xFF
+    inner = _inner_load(tail, size)
+    dest = kind_of(tail)
+    if inner is X86Ops.VPINSRW:
+        form = inner.form((dest, dest, MEM, IMM8))
+        fetch: tuple[tuple[int, ...], ...] = ((REGISTER, 0), (REGISTER, 0), mem, (FIXED, 0))
+    else:
+        form = inner.form((dest, MEM | (size * 8 << 20 if not inner.forms[0].vex else 0)))
+        fetch = ((REGISTER, 0), mem)
+    return Template(op, form, fetch, Signature(tuple(specs)))
+
+
+def _inner_load(tail: tuple[Any, ...], size: int) -> X86Op:
+    dtype, lanes = tail[0], tail[1] if len(tail) > 1 else 1
+    if lanes == 1 and not dtype.is_float and size < 4:
+        return X86Ops.MOVZX  # readers extend by their own type
+    return load_op(dtype, lanes)
+
+
+def _skip_store(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
+    """SKIP_STORE(memory, value, condition): the store behind a jump over it."""
+    specs: list[OperandSpec] = []
+    mem = _memory_entry(kinds[0], 0, specs)
+    value = kinds[1]
+    inner, tail_kinds = _INNER_STORE[value >> 40]
+    raise AssertionError((inner, tail_kinds))
+
+
+_INNER_STORE: dict[int, Any] = {}
+_SPECIAL: dict[X86Op, Any] = {
+    X86Ops.COPY: _copy, X86Ops.LABEL: _label, X86Ops.ZERO: _same_register("VPXOR"), X86Ops.ONES: _same_register("VPCMPEQD"),
+    X86Ops.IDIV: _divide, X86Ops.DIV: _divide, X86Ops.CDQ: _sign, X86Ops.CQO: _sign, X86Ops.SKIP_LOAD: _skip_load,
+    X86Ops.SKIP_STORE: _skip_store}
+_RETURN = Machine(Template(X86Ops.RET, None, (), NO_OPERANDS, Kind.RET), 0, 0, 1, None, UOp(Ops.NOOP))
+assert store_op
