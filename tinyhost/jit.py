@@ -48,7 +48,7 @@ class _Inputs:
         variables = [(p, v) for p, v in leaves if isinstance(v, UOp)]
         plain = tuple((p, type(v).__name__, repr(v)) for p, v in leaves if not isinstance(v, (Tensor, UOp)))
         if self.tensors:
-            realize([t for _, t in self.tensors])
+            realize(*[t for _, t in self.tensors])
         self.buffers = [self._buffer(p, t) for p, t in self.tensors]
         if len({id(b.base) for b in self.buffers}) != len(self.buffers):
             raise JitError("duplicate inputs to JIT: two arguments share one buffer, so a replay could not tell them apart; "
@@ -115,7 +115,7 @@ class TinyJit(Generic[R]):
                            "be frozen at capture; return a Tensor and read it outside")
         tensors = [v for v in values if isinstance(v, Tensor)]
         if tensors:
-            realize(tensors)
+            realize(*tensors)
 
     def _capture(self, inputs: _Inputs, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         capture = recorder.start()

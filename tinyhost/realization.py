@@ -179,7 +179,7 @@ def linear_with_vars(tensors: Sequence[TensorCore]) -> tuple[UOp, dict[str, int]
     return get_linear(sink), var_vals
 
 
-def realize(tensors: Sequence[TensorCore], do_update_stats: bool = True) -> None:
+def realize(*tensors: TensorCore, do_update_stats: bool = True) -> None:
     """Compute ``tensors`` and exchange their graphs for buffers.
 
     Raises:
@@ -210,7 +210,7 @@ def _effects(bases: _Bases, roots: dict[UOp, None]) -> list[UOp]:
 def read(tensor: TensorCore) -> Buffer:
     """The tensor's elements in row-major order as one buffer, computed if needed."""
     if tensor.uop.device is not None:
-        realize([tensor])
+        realize(tensor)
     u = tensor.uop
     if _is_plain(u):
         return buffer_of(u).ensure_allocated()

@@ -70,6 +70,8 @@ class ClangRenderer(CStyleRenderer):
         self.level = (target.arch or default_level()).partition(",")[0]
         self.caps = clang_capabilities(target)
         self.compiler = CCompiler(self.level)
+        if not self.caps.fma:
+            self.code_for_op = {op: code for op, code in self.code_for_op.items() if op is not Ops.MULACC}
 
     # *** what exists ***
     def supports(self, op: Ops, dtype: DType, lanes: int = 1) -> bool:
@@ -93,8 +95,7 @@ class ClangRenderer(CStyleRenderer):
         return f"{_short(dtype)}x{lanes}"
 
     def preamble(self, uops: list[UOp]) -> str:
-        used = {(u.dtype, lanes_of(u)) for u in uops if u.dtype is not dtypes.void}
-        lanes = sorted({n for _, n in used if n > 1})
+        lanes = sorted({n for u in uops if u.op not in _NO_VALUE and (n := lanes_of(u)) > 1})
         lines = []
         for n in lanes:
             for dt in sorted(_NATIVE - {dtypes.bool}):
@@ -107,10 +108,6 @@ class ClangRenderer(CStyleRenderer):
 
     def head(self, name: str, params: list[tuple[UOp, str]], uops: list[UOp]) -> str:
         return f"__attribute__((section(\".text.entry\"))) {super().head(name, params, uops)}"
-
-    def float_literal(self, value: float, dtype: DType) -> str:
-        text = super().float_literal(value, dtype)
-        return text
 
     # *** masks ***
     def mask_bytes(self, u: UOp) -> int:
@@ -363,6 +360,7 @@ class _VectorText:
         return f"(__builtin_convertvector({masked}, {t}) | ({to(high)} & {top}) | ({to(low)} & {bottom}))"
 
 
+_NO_VALUE = frozenset({Ops.PARAM, Ops.BUFFER, Ops.AFTER, Ops.SINK, Ops.GROUP, Ops.END, Ops.BARRIER, Ops.NOOP})
 _SIGNS = {Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.FDIV: "/", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^"}
 _BOOL_SIGNS = {Ops.AND: "&", Ops.MUL: "&", Ops.OR: "|", Ops.ADD: "|", Ops.MAX: "|", Ops.XOR: "^", Ops.CMPNE: "^"}
 _COMPARES = {Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "=="}
@@ -391,6 +389,15 @@ def _short(dt: DType) -> str:
 
 def _splat(name: str, t: str, n: int) -> str:
     return f"({t}){{{', '.join([name] * n)}}}"
+
+
+def missing() -> str:
+    """Why this renderer cannot work here, "" if it can."""
+    try:
+        find_compiler(CC.value)
+    except RendererUnavailable as e:
+        return str(e)
+    return ""
 
 
 # *** the compiler ***

@@ -179,7 +179,7 @@ class _Writer:
         handler = _STATEMENTS.get(u.op)
         if handler is not None:
             handler(self, u)
-        elif u.op not in _SILENT:
+        elif u.op not in _SILENT and u.dtype is not dtypes.weakint:  # weak ones are lane numbers, read where they are used
             self.names[u] = self.value(u)
 
     def value(self, u: UOp) -> str:

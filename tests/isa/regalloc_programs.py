@@ -1,7 +1,7 @@
 """Random programs for the register allocator, and two interpreters that say what a program does.
 
-``random_program(seed)`` gives a function with nested loops, branches, breaks and constraints over a machine with few
-registers. ``observe`` runs it on virtual registers, ``observe_allocated`` on an allocation; equal traces mean equal
+``random_program(seed)`` gives a function with nested loops, branches, breaks (or jumps to anywhere) and constraints
+over a machine with few registers. ``observe`` runs it on virtual registers, ``observe_allocated`` on an allocation; equal traces mean equal
 behaviour. The second interpreter is pessimistic: registers start as garbage, clobbers and early definitions destroy
 their registers as soon as they may, moves narrower than the value they carry destroy it.
 """
@@ -50,8 +50,8 @@ def random_env(rnd: random.Random) -> MachineEnv:
 class _Writer:
     """Builds one function; ``known`` are the virtual registers defined on every path to the present place."""
 
-    def __init__(self, rnd: random.Random, env: MachineEnv, length: int, control: bool) -> None:
-        self.rnd, self.env, self.budget, self.control = rnd, env, length, control
+    def __init__(self, rnd: random.Random, env: MachineEnv, length: int) -> None:
+        self.rnd, self.env, self.budget = rnd, env, length
         self.insts: list[Inst] = []
         self.vregs: list[VReg] = []
         self.known: list[list[int]] = [[], []]
@@ -59,17 +59,45 @@ class _Writer:
         self.labels = 0
         self.exits: list[tuple[str, list[list[list[int]]]]] = []  # labels to break to, states that arrive there
 
-    def write(self) -> Function:
-        rnd = self.rnd
-        for cls in (0, 1):
-            for _ in range(rnd.randrange(1, 5)):
-                self.constant(cls, rnd.randrange(1000))
+    def structured(self) -> Function:
+        """Nested loops and branches; ends always."""
+        self.constants(1, 5)
         self.sequence(0)
+        self.leave()
+        return Function(self.insts, self.vregs)
+
+    def graph(self) -> Function:
+        """Blocks that jump anywhere, also into loops; may run forever."""
+        rnd = self.rnd
+        self.constants(2, 6)
+        pool = self.save()
+        labels = [self.label() for _ in range(max(2, self.budget // 5))]
+        for label in labels:
+            self.restore(pool)
+            self.place(label)
+            for _ in range(rnd.randrange(0, 7)):
+                self.straight()
+            roll = rnd.random()
+            if roll < 0.6:
+                self.branch(self.read(rnd.randrange(2)), rnd.randrange(2, 5), rnd.choice(labels))
+            elif roll < 0.75:
+                self.jump(rnd.choice(labels))
+            elif roll < 0.8:
+                self.leave()
+        self.restore(pool)
+        self.leave()
+        return Function(self.insts, self.vregs)
+
+    def constants(self, low: int, high: int) -> None:
+        for cls in (0, 1):
+            for _ in range(self.rnd.randrange(low, high)):
+                self.constant(cls, self.rnd.randrange(1000))
+
+    def leave(self) -> None:
         uses = [self.read(cls) for cls in (0, 1)]
-        fixed = rnd.choice(self.env.classes[0].order)
+        fixed = self.rnd.choice(self.env.classes[0].order)
         signature = Signature((use(fixed=fixed), use(memory=True)))
         self.insts.append(Inst(("ret",), tuple(uses), signature, Kind.RET))
-        return Function(self.insts, self.vregs)
 
     # virtual registers
 
@@ -236,7 +264,7 @@ class _Writer:
             if self.budget <= 0:
                 return
             roll = self.rnd.random()
-            if not self.control or depth >= 3 or roll < 0.7:
+            if depth >= 3 or roll < 0.7:
                 self.straight()
             elif roll < 0.78:
                 self.if_then(depth)
@@ -319,15 +347,12 @@ class _Writer:
         self.insts.append(Inst(("decrement",), (counter, counter), signature))
 
 
-def random_program(seed: int, length: int = 40, control: bool = True) -> tuple[Function, MachineEnv]:
-    """The function and machine of ``seed``."""
+def random_program(seed: int, length: int = 40) -> tuple[Function, MachineEnv]:
+    """The function and machine of ``seed``; every fourth has arbitrary instead of structured control flow."""
     rnd = random.Random(seed)
     env = random_env(rnd)
-    return _Writer(rnd, env, length, control).write(), env
-
-
-class Diverged(Exception):
-    """The program does not end within the step limit."""
+    writer = _Writer(rnd, env, length)
+    return (writer.graph() if seed % 4 == 3 else writer.structured()), env
 
 
 def evaluate(opcode: tuple, reads: list[int], results: int) -> list[int]:
@@ -348,10 +373,14 @@ class _Outcome:
         self.trace: list[tuple] = []
         self.flag = False
 
-    def tick(self) -> None:
+    def goes_on(self, pc: int) -> bool:
+        """Whether to execute instruction ``pc``; a program stopped by the limit says so in its trace."""
+        if pc >= len(self.insts):
+            return False
+        if self.limit == 0:
+            self.trace.append(("limit", pc))
         self.limit -= 1
-        if self.limit < 0:
-            raise Diverged
+        return self.limit >= 0
 
     def effect(self, inst: Inst, reads: list[int], results: int) -> list[int]:
         name = inst.opcode[0]
@@ -366,13 +395,12 @@ class _Outcome:
         return evaluate(inst.opcode, reads, results)
 
 
-def observe(function: Function, limit: int = 20000) -> list[tuple]:
+def observe(function: Function, limit: int = 5000) -> list[tuple]:
     """The trace of the function on virtual registers."""
     out = _Outcome(function.insts, limit)
     values: dict[int, int] = {}
     pc = 0
-    while pc < len(function.insts):
-        out.tick()
+    while out.goes_on(pc):
         inst = function.insts[pc]
         pc += 1
         if inst.kind is Kind.JUMP or (inst.kind is Kind.BRANCH and out.flag):
@@ -424,15 +452,14 @@ class Cells:
         return cell if cell[1] <= width else self.poison()
 
 
-def observe_allocated(function: Function, env: MachineEnv, allocation: Allocation, limit: int = 20000) -> list[tuple]:
+def observe_allocated(function: Function, env: MachineEnv, allocation: Allocation, limit: int = 5000) -> list[tuple]:
     """The trace of the allocated function, and whether a callee-saved register came back changed."""
     out = _Outcome(function.insts, limit)
     cells = Cells(allocation)
     unsaved = env.callee_saved - set(allocation.used_callee_saved)
     before = {preg: cells.get(preg) for preg in sorted(unsaved)}
     pc, fell = 0, True
-    while pc < len(function.insts):
-        out.tick()
+    while out.goes_on(pc):
         if fell:
             for edit in allocation.edits.get(pc, ()):
                 _edit(function, cells, edit)

@@ -265,11 +265,11 @@ def evaluate(root: UOp, args: tuple[Array, ...] = ()) -> Array:
     with np.errstate(all="ignore"):
         for u in root.toposort(enter_calls=False):
             out = _value(u, values, args)
-            if isinstance(out, np.ndarray | np.generic) and u.op not in (Ops.CONST,):
+            if isinstance(out, np.ndarray | np.generic) and u.op is not Ops.CONST and u.dtype is not dtypes.void:
                 shape = out.shape
-                out = fit(out, u.dtype) if u.dtype is not dtypes.void else out
+                out = fit(out, u.dtype)
                 assert u._shape is None or len(u._shape) == len(shape), f"{u.op}: shape {u._shape}, value {shape}"
-                if u._shape is not None and u.op is not Ops.STACK:
+                if u._shape is not None:
                     for want, got in zip(u._shape, shape):
                         assert not isinstance(want, int) or want == got, f"{u.op}: shape {u._shape}, value {shape}"
             values[u] = out

@@ -283,8 +283,8 @@ case("logcumsumexp", lambda x: x.logcumsumexp(1), (3, 5))
 case("sort", lambda x: x.sort(1)[0], (3, 7))
 case("sort_descending", lambda x: x.sort(0, descending=True)[0], (6, 2))
 case("sort_index", lambda x: x.sort(0)[1], Input(data=[3.0, 1.0, 1.0, -0.0, 0.0, math.nan, -math.inf, 2.0]),
-     ref=lambda x: x.sort(0, stable=True)[1].int(), grad=False)
-case("argsort", lambda x: x.argsort(1), Input((3, 9), "int32", -4, 4), ref=lambda x: x.argsort(1, stable=True).int(), grad=False)
+     ref=lambda x: x.sort(dim=0, stable=True)[1].int(), grad=False)
+case("argsort", lambda x: x.argsort(1), Input((3, 9), "int32", -4, 4), ref=lambda x: x.argsort(dim=1, stable=True).int(), grad=False)
 case("topk", lambda x: x.topk(3, 1)[0], (3, 7))
 case("topk_smallest", lambda x: x.topk(2, 0, largest=False)[1], (5, 3), ref=lambda x: x.topk(2, 0, largest=False)[1].int(),
      grad=False)
@@ -303,7 +303,7 @@ case("getitem_adjacent_tensors", lambda x, i, j: x[:, i, j], (2, 3, 5), ints([0,
 case("getitem_list", lambda x: x[[2, 0], 1:], (3, 4))
 case("getitem_uint8", lambda x, i: x[i], (300, 2), Input((5,), "uint8", 0, 255), ref=lambda x, i: x[i.long()])
 case("gather", lambda x, i: x.gather(1, i), (3, 4), ints([[0, 3], [1, 1], [2, 0]]), ref=lambda x, i: x.gather(1, i.long()))
-case("scatter", lambda x, i, s: x.scatter(1, i, s), (3, 4), ints([[0, 3], [1, 1], [2, 0]]), (3, 2),
+case("scatter", lambda x, i, s: x.scatter(1, i, s), (3, 4), ints([[0, 3], [1, 2], [2, 0]]), (3, 2),
      ref=lambda x, i, s: x.scatter(1, i.long(), s))
 case("scatter_add", lambda x, i, s: x.scatter(0, i, s, reduce="add"), (3, 4), ints([[0, 2, 1], [0, 1, 1]]), (2, 3),
      ref=lambda x, i, s: x.scatter_add(0, i.long(), s))
@@ -370,8 +370,9 @@ case("batchnorm", lambda x, w, b, m, i: x.batchnorm(w, b, m, i), (2, 3, 4), (3,)
      ref=lambda x, w, b, m, i: (x - m[None, :, None]) * i[None, :, None] * w[None, :, None] + b[None, :, None])
 case("binary_crossentropy", lambda x, y: x.binary_crossentropy(y), Input((3, 4), low=0.1, high=0.9), Input((3, 4), low=0, high=1),
      ref=F.binary_cross_entropy)
-case("binary_crossentropy_logits", lambda x, y: x.binary_crossentropy_logits(y, pos_weight=y * 0 + 2), (3, 4),
-     Input((3, 4), low=0, high=1), ref=lambda x, y: F.binary_cross_entropy_with_logits(x, y, pos_weight=y * 0 + 2))
+case("binary_crossentropy_logits", lambda x, y: x.binary_crossentropy_logits(y, pos_weight=Tensor([2.0, 3, 4, 5], device=x.device)), (3, 4),
+     Input((3, 4), low=0, high=1),
+     ref=lambda x, y: F.binary_cross_entropy_with_logits(x, y, pos_weight=torch.tensor([2.0, 3, 4, 5])))
 case("cross_entropy", lambda x, y: x.cross_entropy(y), (4, 5), ints([0, 4, 2, 2]), ref=lambda x, y: F.cross_entropy(x, y.long()))
 case("cross_entropy_smooth", lambda x, y: x.cross_entropy(y, label_smoothing=0.2, reduction="sum"), (4, 5, 2),
      Input((4, 2), "int32", 0, 5), ref=lambda x, y: F.cross_entropy(x, y.long(), label_smoothing=0.2, reduction="sum"))
@@ -379,8 +380,8 @@ case("cross_entropy_probs", lambda x, y: x.cross_entropy(y, reduction="none"), (
      ref=lambda x, y: F.cross_entropy(x, y, reduction="none"), atol=1e-5)
 case("sparse_crossentropy", lambda x, y: x.sparse_categorical_crossentropy(y, ignore_index=2), (4, 5), ints([0, 4, 2, 2]),
      ref=lambda x, y: F.cross_entropy(x, y.long(), ignore_index=2))
-case("nll_loss", lambda x, y, w: x.log_softmax(1).nll_loss(y, w, ignore_index=1), (4, 5), ints([0, 4, 1, 2]), Input((5,), low=0.5),
-     ref=lambda x, y, w: F.nll_loss(x.log_softmax(1), y.long(), w, ignore_index=1))
+case("nll_loss", lambda x, y, w: x.log_softmax(1).nll_loss(y, w.detach(), ignore_index=1), (4, 5), ints([0, 4, 1, 2]),
+     Input((5,), low=0.5), ref=lambda x, y, w: F.nll_loss(x.log_softmax(1), y.long(), w.detach(), ignore_index=1))
 case("attention", lambda q, k, v: q.scaled_dot_product_attention(k, v), (2, 3, 4, 8), (2, 3, 5, 8), (2, 3, 5, 8),
      ref=F.scaled_dot_product_attention, atol=1e-5)
 case("attention_causal", lambda q, k, v: q.scaled_dot_product_attention(k, v, is_causal=True), (2, 3, 4, 8), (2, 3, 4, 8),

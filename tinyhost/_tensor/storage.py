@@ -151,7 +151,7 @@ class StorageTensor(TensorCore):
             ShapeError: the shape does not broadcast.
             RuntimeError: the devices differ.
         """
-        if isinstance(x, (list, tuple)) or hasattr(x, "__array__"):
+        if not isinstance(x, TensorCore) and (isinstance(x, (list, tuple)) or hasattr(x, "__array__")):
             value = type(self)(x, device=self.device, dtype=self.dtype)
         else:
             value = self.ufix(x)

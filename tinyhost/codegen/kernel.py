@@ -159,6 +159,8 @@ class Kernel:
         if amount == total:
             axis.kind = kind
             return axis
+        if not top and (made := self._widen(axis, amount, kind)) is not None:
+            return made
         exact = total % amount == 0
         cover = Cover.EXACT if exact else cover
         rest = total // amount if exact or cover is Cover.TAIL else ceildiv(total, amount)
@@ -173,6 +175,37 @@ class Kernel:
         self.axes.remove(axis)
         self.axes += [outer, inner]
         return outer if top else inner
+
+    def _widen(self, axis: Axis, amount: int, kind: AxisType) -> Axis | None:
+        """Where ``axis`` counts the blocks of an uneven split, make the blocks wider instead of cutting it again."""
+        above = next((s for s in self.splits() if s.outer is axis), None)
+        if above is None or above.cover is Cover.RAGGED or (axis.length or 0) % amount == 0 and above.cover is Cover.EXACT:
+            return None
+        block, total = above.amount * amount, above.total
+        if block > total or (above.cover is Cover.EXACT and axis.reduce):
+            return None
+        exact = total % block == 0
+        count = total // block if exact or above.cover is Cover.TAIL else ceildiv(total, block)
+        outer = Axis((*axis.ids, 0), count, axis.kind, axis.root, axis.stride * amount, axis.reduce)
+        part = Axis((*axis.ids, 1), amount, kind, axis.root, axis.stride, axis.reduce)
+        middle = Axis((*axis.ids, 2), block, kind, axis.root, above.inner.stride, axis.reduce,
+                      Split(part, above.inner, above.amount, block))
+        above.outer, above.inner, above.amount = outer, middle, block
+        above.cover = Cover.EXACT if exact else Cover.CLAMP if above.cover is Cover.EXACT else above.cover
+        self.axes.remove(axis)
+        self.axes += [outer, part]
+        return part
+
+    def splits(self) -> list[Split]:
+        """All splits of all axes."""
+        out: list[Split] = []
+        stack = list(self.root_axis.values())
+        while stack:
+            a = stack.pop()
+            if a.split is not None:
+                out.append(a.split)
+                stack += [a.split.outer, a.split.inner]
+        return out
 
     # *** the result ***
     def rewritten(self) -> UOp:

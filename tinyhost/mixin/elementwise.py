@@ -94,11 +94,12 @@ class ElementwiseMixin(Node):
         return quotient.trunc() if rounding_mode == "trunc" else quotient
 
     def _true_divide(self, rhs: Self) -> Self:
-        if not (self.dtype.is_float or rhs.dtype.is_float):
-            dtype = dtypes.default_float
-            lhs = self.cast(dtype) if self.dtype.is_weak and rhs.dtype.is_weak else self._at(dtype)
-            return lhs.alu(Ops.MUL, rhs._at(dtype).reciprocal())
-        return self.alu(Ops.MUL, rhs.reciprocal())
+        """The quotient rounded once; integers divide as the default float."""
+        if self.dtype.is_float or rhs.dtype.is_float:
+            return self.alu(Ops.FDIV, rhs)
+        dtype = dtypes.default_float
+        lhs = self.cast(dtype) if self.dtype.is_weak and rhs.dtype.is_weak else self._at(dtype)
+        return lhs.alu(Ops.FDIV, rhs._at(dtype))
 
     def floordiv(self, x: Any, reverse: bool = False) -> Self:
         """``self // x``, rounded toward minus infinity."""

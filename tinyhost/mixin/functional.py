@@ -49,7 +49,7 @@ class FunctionalMixin(ConvolutionMixin):
     def softmax(self, axis: Any = -1, dtype: DTypeLike | None = None) -> Self:
         """``exp(self)`` scaled to sum 1 along ``axis``."""
         _, e, total = self._exponentials(axis, dtype)
-        return e.div(total)
+        return e * total.reciprocal()  # one division for a row
 
     def softmin(self, axis: Any = -1, dtype: DTypeLike | None = None) -> Self:
         """``softmax`` of the negated values."""

@@ -131,6 +131,15 @@ class CStyleRenderer(Renderer):
             out = f"({y} == -1 ? {f'({t})-{x}' if op is Ops.CDIV else '0'} : {out})"
         return f"({y} == 0 ? 0 : {out})" if b.vmin <= 0 <= b.vmax else out
 
+    def code_floor(self, op: Ops, x: str, y: str, u: UOp) -> str:
+        """Quotient rounded down, or the rest with the sign of the divisor."""
+        as_c = self.code_divide(Ops.CDIV if op is Ops.FLOORDIV else Ops.CMOD, x, y, u)
+        if u.src[0].vmin >= 0 and u.src[1].vmin >= 0:
+            return as_c
+        rest = self.code_divide(Ops.CMOD, x, y, u)
+        wrong = f"({rest} != 0 && (({x} < 0) != ({y} < 0)))"
+        return f"({self.type_name(u.dtype)})({as_c} {'- ' + wrong if op is Ops.FLOORDIV else f'+ ({wrong} ? {y} : 0)'})"
+
     code_for_op: dict[Ops, Code] = {
         Ops.ADD: lambda r, u, x, y: f"({x} | {y})" if u.dtype is dtypes.bool else r.wrap(u, f"{x} + {y}"),
         Ops.SUB: lambda r, u, x, y: r.wrap(u, f"{x} - {y}"),
@@ -140,6 +149,8 @@ class CStyleRenderer(Renderer):
         Ops.RECIPROCAL: lambda r, u, x: f"({r.literal(1, u.dtype)} / {x})",
         Ops.CDIV: lambda r, u, x, y: r.code_divide(Ops.CDIV, x, y, u),
         Ops.CMOD: lambda r, u, x, y: r.code_divide(Ops.CMOD, x, y, u),
+        Ops.FLOORDIV: lambda r, u, x, y: r.code_floor(Ops.FLOORDIV, x, y, u),
+        Ops.FLOORMOD: lambda r, u, x, y: r.code_floor(Ops.FLOORMOD, x, y, u),
         Ops.SHL: lambda r, u, x, y: r.code_shift(Ops.SHL, x, y, u),
         Ops.SHR: lambda r, u, x, y: r.code_shift(Ops.SHR, x, y, u),
         Ops.AND: lambda r, u, x, y: f"({x} & {y})",

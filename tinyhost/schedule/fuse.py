@@ -12,14 +12,16 @@ from typing import NamedTuple, TypeAlias
 
 from tinyhost.helpers import prod
 from tinyhost.schedule.cost import Facts, elements, facts_of
+from tinyhost.schedule.fold import Fold, find_fold
 from tinyhost.schedule.graph import Kernel, TensorGraph, extent_of
-from tinyhost.schedule.indexing import Gate, Indexing, Indices, either
+from tinyhost.schedule.indexing import Gate, Indexing, Indices, Shape, both, either
 from tinyhost.schedule.storage import region_of
 from tinyhost.uop import AxisType, GroupOp, Ops, UOp
 
 RECOMPUTE_COST = 64  # operations that may be repeated, an element, to save a store and its loads
 REDUCE_COST = 4  # operations of a value that a reduction may evaluate again for each of its results
 EXPAND_COST = 8  # operations of a value that an element-wise loop may evaluate again
+MAX_ZERO_TERMS = 4  # a sum over windows may have this many terms for each that exists
 MIN_WORK = 1 << 15  # repeated operations below this are cheaper than one more kernel
 
 
@@ -45,6 +47,8 @@ class Fusion:
         self.homes: dict[UOp, Kernel] = {}
         self.chosen: dict[UOp, Readings] = {}  # values stored by choice, and how they would be read
         self.facts: dict[UOp, Facts] = {}
+        self.folds: dict[UOp, Fold | None] = {}  # of REDUCEs
+        self.merged: dict[UOp, UOp] = {}  # REDUCE -> the REDUCE whose terms it sums itself
         self._absorbed: set[UOp] = set()  # CONTIGUOUS nodes whose only user is the store of an output
         self._outputs: dict[UOp, Kernel] = {}  # value -> kernel that stores exactly it in an output nobody else touches
 
@@ -182,10 +186,46 @@ class Fusion:
             self._read(s, kernel, self.indexing.broadcast(s.shape, indices, shape), reading)
 
     def _through_reduce(self, u: UOp, kernel: Kernel, indices: Indices, reading: Reading) -> None:
-        over = u.src[0].shape[:u.arg[1]]
+        source, over = self.reduced(u, kernel)
         ranges = kernel.reduce_ranges(over, reading.scope > 1)
         scope = reading.scope * int(prod(extent_of(d) for d in over))
-        self._read(u.src[0], kernel, ranges + indices, Reading(reading.gate, scope, False))
+        place, gate = self.term(u, ranges, indices)
+        self._read(source, kernel, place, Reading(both(reading.gate, gate), scope, False))
+
+    def reduced(self, u: UOp, kernel: Kernel) -> tuple[UOp, Shape]:
+        """What a REDUCE reads, and over which extents."""
+        if u not in self.folds:
+            self.folds[u] = find_fold(self.indexing, u)
+            self._try_merge(u, kernel)
+        fold, inner = self.folds[u], self.merged.get(u)
+        over = u.src[0].shape[:u.arg[1]] if fold is None else fold.sizes
+        if inner is not None and inner not in self.kernels:
+            return inner.src[0], over + inner.src[0].shape[:inner.arg[1]]
+        return u.src[0] if fold is None else fold.value, over
+
+    def term(self, u: UOp, ranges: Indices, indices: Indices) -> tuple[Indices, Gate]:
+        """Where a term of a REDUCE is read, and the gate outside of which it is zero."""
+        fold = self.folds[u]
+        if fold is None:
+            return ranges + indices, None
+        place, gate = fold.place(self.indexing.math, ranges[:len(fold.sizes)], indices)
+        return ranges[len(fold.sizes):] + place, gate
+
+    def _try_merge(self, u: UOp, kernel: Kernel) -> None:
+        """A sum over windows of sums is one sum, when nobody else needs the inner ones and few terms are zero."""
+        fold = self.folds[u]
+        if fold is None or fold.value.op is not Ops.REDUCE or fold.value.arg[0] is not Ops.ADD:
+            return
+        terms = elements(u) * int(prod(fold.sizes))
+        if terms > MAX_ZERO_TERMS * elements(fold.value) or elements(u) < int(prod(kernel.sizes)):
+            return
+        chain = u.src[0]
+        while chain is not fold.value:
+            if len(self.graph.consumers[chain]) != 1:
+                return
+            chain = chain.src[1] if chain.op is Ops.WHERE else chain.src[0]
+        if len(self.graph.consumers[chain]) == 1:
+            self.merged[u] = fold.value
 
     def _through_bitcast(self, u: UOp, kernel: Kernel, indices: Indices, reading: Reading) -> None:
         x = u.src[0]

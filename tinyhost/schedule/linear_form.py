@@ -132,6 +132,23 @@ class LinearForms:
             lo, hi = (lo + c * a, hi + c * b) if c > 0 else (lo + c * b, hi + c * a)
         return lo, hi
 
+    def replace(self, u: UOp, new: dict[UOp, Form]) -> Form:
+        """``u`` with atoms exchanged for forms, quotients and remainders worked out again."""
+        if u in new:
+            return new[u]
+        const, terms = self.parse(u)
+        total: Terms = {}
+        for atom, c in terms.items():
+            form = new.get(atom)
+            if form is None and atom.op in (Ops.FLOORDIV, Ops.FLOORMOD) and atom.src[1].op is Ops.CONST:
+                form = self.divmod(self.replace(atom.src[0], new), atom.src[1].arg)[atom.op is Ops.FLOORMOD]
+            if form is None:
+                _add_into(total, {atom: c})
+            else:
+                const += form[0] * c
+                _add_into(total, form[1], c)
+        return const, total
+
     # *** arithmetic ***
     def shift(self, u: UOp, offset: int) -> UOp:
         """``u + offset``"""

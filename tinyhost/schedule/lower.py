@@ -15,7 +15,7 @@ from tinyhost.errors import ScheduleError
 from tinyhost.schedule.cost import const_state
 from tinyhost.schedule.fuse import Fusion, bitcast_places
 from tinyhost.schedule.graph import Kernel
-from tinyhost.schedule.indexing import Gate, Indices, both
+from tinyhost.schedule.indexing import Gate, Indices, Shape, both
 from tinyhost.schedule.storage import storage_root
 from tinyhost.uop import GroupOp, KernelInfo, Ops, ParamArg, UOp
 
@@ -60,7 +60,16 @@ class Lowering:
         self.states[state] = None
         if root is self.target:
             self.own_reads[flat] = None
+        if gate is not None and self._never_outside(root, flat, gate):
+            gate = None
         return UOp(Ops.INDEX, (self.param(root), flat if gate is None else flat.valid(gate)))
+
+    def _never_outside(self, root: UOp, flat: UOp, gate: UOp) -> bool:
+        """Whether a load stays in bounds without its gate, and the gate would make it vary along one more range."""
+        if gate.ranges.keys() <= flat.ranges.keys():
+            return False
+        lo, hi = self.math.extent(self.math.parse(flat))
+        return lo >= 0 and hi < root.max_numel()
 
     def _stored(self, u: UOp, indices: Indices, gate: Gate) -> UOp | None:
         """A read of ``u`` from the storage another kernel writes, None when this kernel computes it."""
@@ -162,21 +171,26 @@ class Lowering:
         return box if src[0].is_const and src[0].const_value is True else UOp(Ops.AND, (box, src[0]))
 
     def _reduce(self, u: UOp, indices: Indices, gate: Gate) -> UOp | list[Key]:
-        ranges = self._reduce_ranges(u, indices, gate)
-        keys = [(u.src[0], ranges + indices, gate)]
+        source, over = self.fusion.reduced(u, self.kernel)
+        ranges = self._reduce_ranges(u, over, indices, gate)
+        place, exists = self.fusion.term(u, ranges, indices)
+        keys = [(source, place, both(gate, exists))]
         src = self._get(keys)
         if src is None:
             return keys
         real = tuple(r for r in ranges if r.op is Ops.RANGE)
-        return UOp(Ops.REDUCE, (src[0], *real), (u.arg[0], 0)) if real else src[0]
+        term = src[0].cast(u.dtype)
+        if exists is not None and not (term.op is Ops.INDEX and term.src[1]._gated):
+            term = exists.where(term, UOp.const(0, u.dtype))
+        return UOp(Ops.REDUCE, (term, *real), (u.arg[0], 0)) if real else term
 
-    def _reduce_ranges(self, u: UOp, indices: Indices, gate: Gate) -> Indices:
+    def _reduce_ranges(self, u: UOp, over: Shape, indices: Indices, gate: Gate) -> Indices:
         """Only a reduction that reads no memory can stand inside another one; it gets ranges of its own."""
         key = (u, indices, gate)
         ranges = self.ranges.get(key)
         if ranges is None:
             own = not self.fusion.facts[u].pending
-            ranges = self.ranges[key] = self.kernel.reduce_ranges(u.src[0].shape[:u.arg[1]], own)
+            ranges = self.ranges[key] = self.kernel.reduce_ranges(over, own)
         return ranges
 
     def _stack(self, u: UOp, indices: Indices, gate: Gate) -> UOp | list[Key]:
@@ -219,7 +233,7 @@ class Lowering:
         if src is None:
             return keys
         # a gated load reads 0 by itself; anything else computed out of range is replaced
-        return src[0] if guard is None or src[0].op is Ops.INDEX else guard.where(src[0], src[0].const_like(0))
+        return src[0] if guard is None or (src[0].op is Ops.INDEX and src[0].src[1]._gated) else guard.where(src[0], src[0].const_like(0))
 
     def _bitcast(self, u: UOp, indices: Indices, gate: Gate) -> UOp | list[Key]:
         x = u.src[0]

@@ -196,10 +196,15 @@ def _shape_pad(u: "UOp", s: Shape) -> Shape:
     return size
 
 
+_STRONG_INDEX = frozenset(dtypes.ints)
+
+
 def _shape_shrink(u: "UOp", s: Shape) -> Shape:
     off, size = _boxes(u)
     if len(off) != len(s) or len(size) != len(s):
         raise ValueError(f"shrink offsets {off} and sizes {size} do not fit the {len(s)} axes of shape {s}")
+    if u.src[1].dtype in _STRONG_INDEX:
+        return size  # a vector access of a program; a masked one may reach beyond its storage
     for o, n, d in zip(off, size, s):
         if _certainly_less(o, 0) or _certainly_less(n, 0) or _certainly_less(d, o + n):
             raise ValueError(f"invalid shrink of shape {s}: {n} elements from {o} leave an axis of {d}")

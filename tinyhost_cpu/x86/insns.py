@@ -145,14 +145,15 @@ class X86Op:
     Attributes:
         name: the mnemonic. number: place in the table, continuing ``Ops``.
         entry: volume and title in the manual. latency: latency class.
-        reads_flags, writes_flags: effect on the flags.
+        reads_flags, writes_flags: effect on the flags. implicit_results: whether it defines two fixed registers.
     """
 
-    __slots__ = ("name", "number", "entry", "latency", "reads_flags", "writes_flags", "_lines", "_forms", "_found")
+    __slots__ = ("name", "number", "entry", "latency", "reads_flags", "writes_flags", "implicit_results", "_lines", "_forms", "_found")
 
     def __init__(self, name: str, number: int, lines: Sequence[str], entry: str = "", latency: str = "", flags: str = "") -> None:
         self.name, self.number, self.entry, self.latency = name, number, entry, latency
         self.reads_flags, self.writes_flags = "r" in flags, "w" in flags
+        self.implicit_results = name in ("IDIV", "DIV")
         self._lines, self._forms, self._found = lines, (), {}  # type: ignore[var-annotated]
 
     @property

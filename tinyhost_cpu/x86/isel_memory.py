@@ -16,7 +16,7 @@ from tinyhost.ops import AddrSpace, Ops
 from tinyhost.renderer.isa.selection import Selection
 from tinyhost.uop import UOp
 from tinyhost_cpu.x86.insns import X86Op, X86Ops
-from tinyhost_cpu.x86.isel_bool import condition_of, mask_of
+from tinyhost_cpu.x86.isel_bool import bool_register, condition_of, mask_of
 from tinyhost_cpu.x86.operands import (
     HALVES,
     NO_INDEX,
@@ -221,8 +221,8 @@ def _gated_load(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
     if gate.shape:
         return _masked_load(sel, u, dtype, lanes)
     if dtype is dtypes.bool and lanes > 1:
-        bits = UOp(Ops.LOAD, (place, UOp(Ops.CAST, (alt,), dtypes.uint8), gate))
-        return _bool_lanes(sel, _conditional_load(sel, place, reg(sel, bits.src[1]), gate, dtypes.uint8, lanes), lanes)
+        other = sel.emit(X86Ops.VPAND, dtypes.uint8, (mask_of(sel, alt, 1, lanes), splat_byte_one(sel, lanes)), lanes)
+        return _bool_lanes(sel, _conditional_load(sel, place, other, gate, dtypes.uint8, lanes), lanes)
     if lanes == 1 and dtype in HALVES:
         other = sel.emit(X86Ops.VMOVD, dtypes.int32, (reg(sel, alt),))
         bits = _conditional_load(sel, place, view(sel, other, dtypes.uint16), gate, dtypes.uint16, 1)
@@ -304,7 +304,7 @@ def _store_sources(sel: Selection, value: UOp, dtype: DType, lanes: int) -> tupl
     if dtype is dtypes.bool and lanes > 1:
         mask = mask_of(sel, value, 1, lanes)
         return dtypes.uint8, sel.emit(X86Ops.VPAND, dtypes.uint8, (mask, splat_byte_one(sel, lanes)), lanes)
-    node = vec(sel, value, dtype, lanes) if dtype is not dtypes.bool else bool_value(sel, value)
+    node = vec(sel, value, dtype, lanes) if dtype is not dtypes.bool else bool_register(sel, value)
     if lanes == 1 and not dtype.is_float:
         dtype = int_dtype(dtype.itemsize, False)
         return dtype, view(sel, node, dtype)
@@ -315,12 +315,6 @@ def splat_byte_one(sel: Selection, lanes: int) -> UOp:
     """The byte 1 in every lane."""
     one = sel.pure(X86Ops.VMOVD, dtypes.uint8, (int_constant(sel, 1, False),))
     return sel.pure(X86Ops.VPBROADCASTB, dtypes.uint8, (one,), lanes)
-
-
-def bool_value(sel: Selection, u: UOp) -> UOp:
-    """A scalar bool as 0 or 1 in a general-purpose register."""
-    from tinyhost_cpu.x86.isel_bool import bool_register
-    return bool_register(sel, u)
 
 
 def store(sel: Selection, u: UOp) -> UOp | None:
@@ -345,7 +339,7 @@ def store(sel: Selection, u: UOp) -> UOp | None:
         return None
     sel.flush()
     flags, code = condition_of(sel, gate)
-    sel.effect(X86Ops.SKIP_STORE, (*memory, node, imm(dtypes.uint8, code ^ 1), flags))
+    sel.effect(X86Ops.SKIP_STORE, (*memory, node, imm(dtypes.uint8, code ^ 1), flags), lanes)
     return None
 
 

@@ -23,12 +23,11 @@ from tinyhost.renderer.isa.regalloc import (
 )
 from tinyhost.uop import UOp
 from tinyhost_cpu.x86.insns import IMM8, IMM16, IMM32, IMM64, IMM_KINDS, MEM, VEC_KINDS, YMM, Form, X86Op, X86Ops
-from tinyhost_cpu.x86.isel_memory import load_op, store_op
-from tinyhost_cpu.x86.registers import GPR_CLASS, VEC_CLASS, kind_of
+from tinyhost_cpu.x86.isel_memory import load_op
+from tinyhost_cpu.x86.registers import GPR_CLASS, STACK_ARGS, VEC_CLASS, kind_of
 
 _IMM_KIND = {1: IMM8, 2: IMM16, 4: IMM32, 8: IMM64}
-_KINDS = {X86Ops.LABEL: Kind.LABEL, X86Ops.JMP: Kind.JMP} if hasattr(Kind, "JMP") else {X86Ops.LABEL: Kind.LABEL}
-REGISTER, MEMORY, IMMEDIATE, FIXED = range(4)
+REGISTER, MEMORY, IMMEDIATE, ZERO_IMMEDIATE = range(4)
 RAX, RDX = 0, 2
 
 
@@ -37,7 +36,7 @@ class Template:
 
     Attributes:
         form: the line of the table, None for pseudo instructions. fetch: per explicit operand of the form, where it comes
-            from: (REGISTER, vreg position), (MEMORY, base position or -1, index position or -1), (IMMEDIATE,).
+            from: (REGISTER, vreg position), (MEMORY, base position or -1, index position or -1), (IMMEDIATE,), or (ZERO_IMMEDIATE,).
         signature, kind: for the allocator.
     """
 
@@ -149,11 +148,12 @@ def _finish(node: UOp, op: X86Op, tail: tuple[Any, ...], template: Template, pay
         if tail[0] is dtypes.void:
             return Inst(payload, tuple(uses), template.signature, kind)
         tag = node.tag
-        vregs[tag] = _vreg(kind_of(tail), not uses and kind is Kind.OP and not (op is X86Ops.MOV and vregs[tag] is not _UNUSED))
+        # what reads no register can be made again, unless it reads memory that may change
+        remat = not uses and (payload.base is None or payload.base is STACK_ARGS or op is X86Ops.LEA)
+        vregs[tag] = _vreg(kind_of(tail), remat)
         if op.implicit_results:
-            if op is X86Ops.IDIV or op is X86Ops.DIV:
-                vregs[tag + 1] = _GPR
-                return Inst(payload, (tag, tag + 1, *uses), template.signature)
+            vregs[tag + 1] = _GPR
+            return Inst(payload, (tag, tag + 1, *uses), template.signature)
         return Inst(payload, (tag, *uses), template.signature, kind)
     return Inst(payload, (), NO_OPERANDS, kind, payload.imm)
 
@@ -167,25 +167,20 @@ def _make_template(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Templa
     return _form_template(op, tail, kinds)
 
 
-def _form_kinds(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> tuple[int, ...]:
-    """Operand kinds in the order of the manual: the destination, unless it is one of the sources, then the sources."""
+def _find_form(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Form:
+    """The form for a destination of type ``tail`` and sources of ``kinds``; a destination that is also read is the first source."""
     bits = not op.forms[0].vex
     plain = [MEM | (k >> 23 & 0xFF) * 8 << 20 if k & MEM and bits else k & 0xFFFFF for k in kinds]
     dest = kind_of(tail)
     if not dest:
-        return tuple(plain)
-    # a destination that is also read takes the place of the first source
-    return (dest, *plain[1:]) if _reads_destination(op, plain) else (dest, *plain)
-
-
-def _reads_destination(op: X86Op, plain: list[int]) -> bool:
-    forms = op.forms
-    return any(f.tied and len(f.explicit) == len(plain) for f in forms) and not any(
-        not f.tied and f.has_def and len(f.explicit) == len(plain) + 1 for f in forms)
+        return op.form(tuple(plain))
+    if any(not f.tied and f.has_def and f.fits((dest, *plain)) for f in op.forms):
+        return op.form((dest, *plain))
+    return op.form((dest, *plain[1:]))
 
 
 def _form_template(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
-    form = op.form(_form_kinds(op, tail, kinds))
+    form = _find_form(op, tail, kinds)
     has_def = kind_of(tail) != 0
     specs: list[OperandSpec] = [define(reuse=1)] if has_def and form.tied else [define()] if has_def else []
     fetch: list[tuple[int, ...]] = [(REGISTER, 0)] if has_def else []
@@ -196,13 +191,8 @@ def _form_template(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Templa
         tied = form.tied and k == 0
         if kind & MEM:
             folded = True
-            entry = [MEMORY, -1, -1]
-            for bit in (1, 2):
-                if kind >> 32 & bit:
-                    specs.append(use())
-                    entry[bit] = position
-                    position += 1
-            fetch.append(tuple(entry))
+            fetch.append(_memory_entry(kind, specs))
+            position = len(specs)
         elif kind & IMM_KINDS:
             fetch.append((IMMEDIATE,))
         else:
@@ -251,26 +241,26 @@ def _sign(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
     return Template(op, op.forms[0], (), Signature((define(fixed=RDX), use(fixed=RAX))))
 
 
-def _memory_entry(kind: int, position: int, specs: list[OperandSpec]) -> tuple[int, ...]:
+def _memory_entry(kind: int, specs: list[OperandSpec]) -> tuple[int, ...]:
+    """Where base and index of a memory operand come from; their reads are appended to ``specs``."""
     entry = [MEMORY, -1, -1]
     for bit in (1, 2):
         if kind >> 32 & bit:
+            entry[bit] = len(specs)
             specs.append(use())
-            entry[bit] = position
-            position += 1
     return tuple(entry)
 
 
 def _skip_load(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
     """SKIP_LOAD(alt, memory, condition): the load behind a jump over it."""
     specs: list[OperandSpec] = [define(reuse=1), use()]
-    mem = _memory_entry(kinds[1], 2, specs)
+    mem = _memory_entry(kinds[1], specs)
     size = kinds[1] >> 23 & 0xFF
     inner = _inner_load(tail, size)
     dest = kind_of(tail)
     if inner is X86Ops.VPINSRW:
         form = inner.form((dest, dest, MEM, IMM8))
-        fetch: tuple[tuple[int, ...], ...] = ((REGISTER, 0), (REGISTER, 0), mem, (FIXED, 0))
+        fetch: tuple[tuple[int, ...], ...] = ((REGISTER, 0), (REGISTER, 0), mem, (ZERO_IMMEDIATE,))
     else:
         form = inner.form((dest, MEM | (size * 8 << 20 if not inner.forms[0].vex else 0)))
         fetch = ((REGISTER, 0), mem)
@@ -285,18 +275,24 @@ def _inner_load(tail: tuple[Any, ...], size: int) -> X86Op:
 
 
 def _skip_store(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
-    """SKIP_STORE(memory, value, condition): the store behind a jump over it."""
+    """SKIP_STORE(memory, value, condition): the store behind a jump over it; the lanes stand in the arg."""
     specs: list[OperandSpec] = []
-    mem = _memory_entry(kinds[0], 0, specs)
-    value = kinds[1]
-    inner, tail_kinds = _INNER_STORE[value >> 40]
-    raise AssertionError((inner, tail_kinds))
+    mem = _memory_entry(kinds[0], specs)
+    fetch = [mem, (REGISTER, len(specs))]
+    specs.append(use())
+    size, value = kinds[0] >> 23 & 0xFF, kinds[1]
+    if not value & VEC_KINDS:
+        form = X86Ops.MOV.form((MEM | size * 8 << 20, value))
+    elif (size := size * (tail[1] if len(tail) > 1 else 1)) == 2:
+        form = X86Ops.VPEXTRW.form((MEM, value, IMM8))
+        fetch.append((ZERO_IMMEDIATE,))
+    else:
+        form = {4: X86Ops.VMOVD, 8: X86Ops.VMOVQ}.get(size, X86Ops.VMOVUPS).form((MEM, value))
+    return Template(op, form, tuple(fetch), Signature(tuple(specs)))
 
 
-_INNER_STORE: dict[int, Any] = {}
 _SPECIAL: dict[X86Op, Any] = {
     X86Ops.COPY: _copy, X86Ops.LABEL: _label, X86Ops.ZERO: _same_register("VPXOR"), X86Ops.ONES: _same_register("VPCMPEQD"),
     X86Ops.IDIV: _divide, X86Ops.DIV: _divide, X86Ops.CDQ: _sign, X86Ops.CQO: _sign, X86Ops.SKIP_LOAD: _skip_load,
     X86Ops.SKIP_STORE: _skip_store}
 _RETURN = Machine(Template(X86Ops.RET, None, (), NO_OPERANDS, Kind.RET), 0, 0, 1, None, UOp(Ops.NOOP))
-assert store_op

@@ -196,7 +196,9 @@ class _Writer:
         if arg.addrspace is AddrSpace.ALU:
             line = f"scalar {arg.dtype.alias} {arg.name or arg.slot}"
         else:
-            line = f"storage {arg.dtype.alias} {_SPACES[arg.addrspace]} {arg.slot} {arg.size or 1}"
+            # the scratch arena is no argument: each work item has its own
+            space = "reg" if u.op is Ops.PARAM and arg.name == "scratch" else _SPACES[arg.addrspace]
+            line = f"storage {arg.dtype.alias} {space} {arg.slot} {arg.size or 1}"
         self.names[u] = name = self.fresh()
         self.head.append(f"{name} = {line}")
 

@@ -83,10 +83,10 @@ class Selection:
             self.flags = node
         return node
 
-    def effect(self, op: Any, src: tuple[UOp, ...]) -> UOp:
+    def effect(self, op: Any, src: tuple[UOp, ...], lanes: int = 1) -> UOp:
         """Append an instruction that writes memory or control flow."""
         self.flush()
-        return self.emit(op, dtypes.void, src)
+        return self.emit(op, dtypes.void, src, lanes)
 
     def pure(self, op: Any, dtype: DType, src: tuple[UOp, ...], lanes: int = 1, hoist: bool = True) -> UOp:
         """An instruction that depends on nothing but ``src``, shared with an equal one that dominates this point.

@@ -378,6 +378,7 @@ def saturating_cast(u: UOp, x: UOp) -> UOp | None:
 
 def _clamped_cast(x: UOp, dst: DType) -> UOp:
     """Both bounds are floats: clamp, then convert to a type that holds them."""
+    x = _alu(Ops.WHERE, _alu(Ops.CMPNE, x, x), _const_like(x, 0.0), x)
     low, high = _const_like(x, float(dst.min)), _const_like(x, float(dst.max))
     x = _alu(Ops.WHERE, _alu(Ops.CMPLT, low, x), x, low)
     x = _alu(Ops.WHERE, _alu(Ops.CMPLT, x, high), x, high)
