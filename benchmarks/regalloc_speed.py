@@ -185,7 +185,8 @@ def measure(name: str, function: Function, repeat: int, checked: bool = True) ->
     counts = "  ".join(f"{kind.value} {allocation.count(kind):5}" for kind in EditKind if kind is not EditKind.SWAP)
     if checked:
         check(function, ENV, allocation)
-    print(f"{name:34} {len(function.insts):7} instructions  {best * 1e3:9.2f} ms  {per:6.2f} us each   {counts}", flush=True)
+    print(f"{name:34} {len(function.insts):7} instructions  {best * 1e3:9.2f} ms  {per:6.2f} us each   {counts}",
+          flush=True)
     return per
 
 

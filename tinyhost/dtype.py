@@ -87,21 +87,8 @@ class DType:
         is_float, is_int, is_unsigned, is_weak: kind flags; bool and void have none of them.
     """
 
-    __slots__ = (
-        "alias",
-        "bitsize",
-        "fmt",
-        "is_float",
-        "is_int",
-        "is_unsigned",
-        "is_weak",
-        "itemsize",
-        "max",
-        "min",
-        "name",
-        "priority",
-        "sort_key",
-    )
+    __slots__ = ("priority", "bitsize", "name", "fmt", "itemsize", "min", "max", "is_float", "is_int", "is_unsigned",
+                 "is_weak", "sort_key", "alias")
 
     priority: int
     bitsize: int
@@ -131,7 +118,8 @@ class DType:
         lo: Any = False
         hi: Any = True
         if is_float:
-            lo, hi = -math.inf, math.inf
+            hi = _LARGEST.get(name, math.inf)
+            lo = -hi
         elif is_int:
             lo, hi = (0, (1 << bitsize) - 1) if unsigned else (-(1 << bitsize - 1), (1 << bitsize - 1) - 1)
         for slot, value in (("priority", priority), ("bitsize", bitsize), ("name", name), ("fmt", fmt),
@@ -181,6 +169,8 @@ class DType:
 
 
 _interned: dict[str, DType] = {}
+# types without infinities: their largest number is the neutral element of MAX, an infinity would be NaN
+_LARGEST: Final = {"float8_e4m3": 448.0, "float8_e4m3fnuz": 240.0, "float8_e5m2fnuz": 57344.0}
 
 DTypeLike: TypeAlias = str | DType
 

@@ -1,13 +1,12 @@
 """The state of random numbers: one seed for the process, one key and one counter for each device.
 
-Takes a device and a number of words; gives the device's key and the counter the words start at. The counter lives on the
-device and is advanced by a store that the draw depends on, so a captured and replayed draw moves on by itself. Key of a
-device: the low 32 bits of sha256 over its 4-byte big-endian index, then the seed; the index counts devices in the order of
-their first use after seeding.
+Takes a device and a number of words; gives the device's key and the counter the words start at. The counter lives on
+the device and is advanced by a store that the draw depends on, so a captured and replayed draw moves on by itself.
+Key of a device: the low 32 bits of sha256 over its 4-byte big-endian index, then the seed; the index counts devices
+in the order of their first use after seeding.
 """
 from __future__ import annotations
 
-import hashlib
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +30,8 @@ class RandomState:
 
     def key_words(self, index: int) -> tuple[int, int]:
         """Key of the device that was the ``index``-th to be used."""
-        digest = hashlib.sha256(index.to_bytes(4, "big")).digest()
+        from hashlib import sha256
+        digest = sha256(index.to_bytes(4, "big")).digest()
         return int.from_bytes(digest, "big") & 0xFFFFFFFF, self.seed & 0xFFFFFFFF
 
     def draw(self, tensor: type[Any], device: str, words: int) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,7 @@
 """Tensor: the class that programs use.
 
-It joins the shared tensor syntax of ``tinyhost.mixin`` with what needs data, devices or state, from ``tinyhost._tensor``.
-Methods build graphs; nothing runs before a result is asked for.
+It joins the shared tensor syntax of ``tinyhost.mixin`` with what needs data, devices or state, from
+``tinyhost._tensor``. Methods build graphs; nothing runs before a result is asked for.
 """
 from __future__ import annotations
 

@@ -79,13 +79,15 @@ class ClangRenderer(CStyleRenderer):
             return dtype in _NATIVE
         if lanes & (lanes - 1) or dtype not in _NATIVE:
             return False
-        if op in (Ops.CDIV, Ops.CMOD):
+        if op in (Ops.CDIV, Ops.CMOD, Ops.FLOORDIV, Ops.FLOORMOD):
             return False
         if op is Ops.MULACC:
             return not dtype.is_float or (dtype in (dtypes.float32, dtypes.float64) and self.level in _FUSED)
         return True
 
     def supports_cast(self, src: DType, dst: DType, lanes: int = 1) -> bool:
+        if lanes > 1 and src is dtypes.float64 and dst is dtypes.float16:
+            return False
         return lanes & (lanes - 1) == 0 and src in _NATIVE and dst in _NATIVE
 
     # *** types ***
@@ -104,6 +106,8 @@ class ClangRenderer(CStyleRenderer):
                 lines.append(f"typedef {self.type_names[dt]} {name} __attribute__((vector_size({size})));")
                 lines.append(f"typedef {self.type_names[dt]} {name}u __attribute__((vector_size({size}), "
                              f"aligned({dt.itemsize}), may_alias));")
+        if any(u.op is Ops.CAST and u.arg is dtypes.float16 and u.src[0].dtype is dtypes.float64 for u in uops):
+            lines.append(_HALF_OF_DOUBLE)
         return "\n".join([*lines, ""]) if lines else ""
 
     def head(self, name: str, params: list[tuple[UOp, str]], uops: list[UOp]) -> str:
@@ -120,7 +124,7 @@ class ClangRenderer(CStyleRenderer):
             return max([self.mask_bytes(s) for s in u.src if s._shape and s.dtype is dtypes.bool], default=1)
         if op is Ops.CAST:
             return 4 if u.src[0].dtype is dtypes.float16 else u.src[0].dtype.itemsize
-        return self.mask_bytes(u.src[0]) if op is Ops.AFTER else 1
+        return self.mask_bytes(u.src[0]) if op in (Ops.AFTER, Ops.INDEX) and u.src[0].op is not Ops.PARAM else 1
 
     def mask_type(self, size: int, lanes: int) -> str:
         """The integer vector that holds a mask."""
@@ -138,13 +142,28 @@ class ClangRenderer(CStyleRenderer):
         if n == 1 and u.op is not Ops.INDEX and u.op is not Ops.CUSTOMI:
             if u.dtype is dtypes.float16 and u.op in self.code_for_op and u.op is not Ops.WHERE:
                 return self.half(u, names)
+            if u.op in _COMPARES and u.src[0].dtype is dtypes.float16:
+                names = [f"((float){x} + 0.0f)" for x in names]  # gcc narrows a bare comparison to a library call
             return super().expression(u, names, writer)
         if u.op in (Ops.INDEX, Ops.CUSTOMI):
             return super().expression(u, names, writer)
         return _VectorText(self, u, names, n).text()
 
+    def cast(self, x: str, u: UOp) -> str:
+        src, dst = u.src[0].dtype, u.dtype
+        if dst is dtypes.float16 and src is not dtypes.float32:
+            # every integer a half can hold is a float; a double must not be rounded twice
+            return f"half_of_double({x})" if src is dtypes.float64 else f"((_Float16)(float){x})"
+        if src is dtypes.float16 and dst is not dtypes.float32:
+            x = f"((float){x} + 0.0f)" if dst is dtypes.bool or dst.is_int else f"((float){x})"
+            return super().cast(x, u.replace(src=(UOp.const(0.0, dtypes.float32),)))
+        return super().cast(x, u)
+
     def half(self, u: UOp, names: list[str]) -> str:
         """Half arithmetic: float32, then one rounding."""
+        if u.op is Ops.MAX:
+            x, y = (f"((float){n} + 0.0f)" for n in names)
+            return f"({x} < {y} || {y} != {y} ? {names[1]} : {names[0]})"
         wide = UOp(u.op, tuple(UOp.const(0.0, dtypes.float32) for _ in u.src))
         return f"((_Float16){super().expression(wide, [f'((float){x})' for x in names], None)})"
 
@@ -172,6 +191,12 @@ class ClangRenderer(CStyleRenderer):
         if n > 1 and u.dtype is dtypes.bool:
             return self.mask_type(self.mask_bytes(u), n)
         return self.type_name(u.dtype, n)
+
+    def register_type(self, dtype: DType, lanes: int) -> str:
+        return self.type_name(dtypes.int8 if dtype is dtypes.bool and lanes > 1 else dtype, lanes)
+
+    def register_value(self, value: str, u: UOp, lanes: int) -> str:
+        return self.as_mask(value, u, 1, lanes) if lanes > 1 and u.dtype is dtypes.bool else value
 
     # *** memory ***
     def vector_place(self, base: str, index: str, u: UOp, lanes: int) -> str:
@@ -225,8 +250,16 @@ class _VectorText:
             return self.half()
         return self.arithmetic([self.operand(i) for i in range(len(u.src))], u.dtype)
 
+    def comparable(self, x: str) -> str:
+        """A half widened to float; gcc narrows a bare comparison to a library call."""
+        return f"({x} + {self.operand_of('0', dtypes.float32)})"
+
     def half(self) -> str:
         xs = [self.operand(i, dtypes.float32) for i in range(len(self.u.src))]
+        if self.u.op is Ops.MAX:
+            x, y = (self.comparable(x) for x in xs)
+            cond = f"__builtin_convertvector((({x} < {y}) | ({y} != {y})), {self.t(dtypes.int16)})"
+            return self.blend(cond, self.operand(1), self.operand(0), dtypes.float16)
         return f"__builtin_convertvector({self.arithmetic(xs, dtypes.float32)}, {self.t(dtypes.float16)})"
 
     def arithmetic(self, xs: list[str], dt: DType) -> str:
@@ -305,7 +338,7 @@ class _VectorText:
         size = r.mask_bytes(u)
         if a is not dtypes.bool:
             if a is dtypes.float16:
-                xs = [self.operand(i, dtypes.float32) for i in range(2)]
+                xs = [self.comparable(self.operand(i, dtypes.float32)) for i in range(2)]
             else:
                 xs = [self.operand(i) for i in range(2)]
             return f"({r.mask_type(size, n)})({xs[0]} {_COMPARES[u.op]} {xs[1]})"
@@ -333,19 +366,25 @@ class _VectorText:
         src, dst, x = u.src[0].dtype, u.dtype, self.names[0]
         if dst is dtypes.bool:
             size = r.mask_bytes(u)
-            x = self.operand(0, dtypes.float32) if src is dtypes.float16 else x
+            x = self.comparable(self.operand(0, dtypes.float32)) if src is dtypes.float16 else x
             return f"({r.mask_type(size, n)})({x} != 0)"
         if src is dtypes.bool:
             size = r.mask_bytes(u.src[0])
-            return f"__builtin_convertvector(({x} & 1), {self.t(dst)})" if size else x
+            x = f"({x} & 1)"
+            return self.through_float(x, dst) if dst is dtypes.float16 and size else f"__builtin_convertvector({x}, {self.t(dst)})"
         if src.is_float and dst.is_int:
             return self.float_to_int(x, src, dst)
+        if dst is dtypes.float16 and src is not dtypes.float32 or src is dtypes.float16 and dst is dtypes.float64:
+            return self.through_float(x, dst)
         return f"__builtin_convertvector({x}, {self.t(dst)})"
+
+    def through_float(self, x: str, dst: DType) -> str:
+        return f"__builtin_convertvector(__builtin_convertvector({x}, {self.t(dtypes.float32)}), {self.t(dst)})"
 
     def float_to_int(self, x: str, src: DType, dst: DType) -> str:
         r = self.r
         if src is dtypes.float16:
-            x, src = f"__builtin_convertvector({x}, {self.t(dtypes.float32)})", dtypes.float32
+            x, src = self.comparable(f"__builtin_convertvector({x}, {self.t(dtypes.float32)})"), dtypes.float32
         hi, lo = _edges(src, dst)
         it, t = self.t(_MASK_INT[src.itemsize]), self.t(dst)
         high = f"({x} >= {self.operand_of(r.literal(hi, src), src)})"
@@ -365,6 +404,13 @@ _SIGNS = {Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.FDIV: "/", Ops.AND: "&",
 _BOOL_SIGNS = {Ops.AND: "&", Ops.MUL: "&", Ops.OR: "|", Ops.ADD: "|", Ops.MAX: "|", Ops.XOR: "^", Ops.CMPNE: "^"}
 _COMPARES = {Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "=="}
 _UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
+# the part of the mantissa that a float lacks becomes one sticky bit, so that the second rounding sees it
+_HALF_OF_DOUBLE = """static inline _Float16 half_of_double(double x) {
+  union { double d; unsigned long long u; } v = { .d = x };
+  unsigned long long low = v.u & 0x1fffffffull;
+  v.u = (v.u & ~0x1fffffffull) | (low ? 0x20000000ull : 0);
+  return (_Float16)(float)v.d;
+}"""
 # gcc's names of the x86 instructions behind vector fma and sqrt
 _FMA_X86 = {
     (dtypes.float32, 4): "__builtin_ia32_vfmaddps({}, {}, {})", (dtypes.float32, 8): "__builtin_ia32_vfmaddps256({}, {}, {})",

@@ -79,6 +79,8 @@ def test_bounds_and_sizes():
     assert (dtypes.uint64.min, dtypes.uint64.max) == (0, 2**64 - 1)
     assert dtypes.weakint.max == 2**799 - 1 and dtypes.weakint.itemsize == 100
     assert (dtypes.half.min, dtypes.half.max) == (-math.inf, math.inf)
+    assert (dtypes.fp8e5m2.max, dtypes.fp8e4m3.max, dtypes.fp8e4m3fnuz.min) == (math.inf, 448.0, -240.0)
+    assert all(truncate[dt](dt.min) == dt.min for dt in dtypes.all)
     assert (dtypes.bool.min, dtypes.bool.max, dtypes.bool.itemsize, dtypes.void.itemsize) == (False, True, 1, 0)
     assert dtypes.finfo(dtypes.bfloat16) == (8, 7)
     with pytest.raises(KeyError):

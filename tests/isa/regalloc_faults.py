@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from isa.regalloc_programs import observe_allocated
+
 from tinyhost.renderer.isa.regalloc import Allocation, Edit, EditKind, Function, Inst, Kind, MachineEnv, Signature
 
 Fault = Callable[[random.Random, Function, MachineEnv, Allocation], "tuple[Function, Allocation] | None"]

@@ -1,9 +1,9 @@
 """Random programs for the register allocator, and two interpreters that say what a program does.
 
 ``random_program(seed)`` gives a function with nested loops, branches, breaks (or jumps to anywhere) and constraints
-over a machine with few registers. ``observe`` runs it on virtual registers, ``observe_allocated`` on an allocation; equal traces mean equal
-behaviour. The second interpreter is pessimistic: registers start as garbage, clobbers and early definitions destroy
-their registers as soon as they may, moves narrower than the value they carry destroy it.
+over a machine with few registers. ``observe`` runs it on virtual registers, ``observe_allocated`` on an allocation;
+equal traces mean equal behaviour. The second interpreter is pessimistic: registers start as garbage, clobbers and early
+definitions destroy their registers as soon as they may, moves narrower than the value they carry destroy it.
 """
 from __future__ import annotations
 
@@ -395,7 +395,7 @@ class _Outcome:
         return evaluate(inst.opcode, reads, results)
 
 
-def observe(function: Function, limit: int = 5000) -> list[tuple]:
+def observe(function: Function, limit: int = 1500) -> list[tuple]:
     """The trace of the function on virtual registers."""
     out = _Outcome(function.insts, limit)
     values: dict[int, int] = {}
@@ -452,7 +452,7 @@ class Cells:
         return cell if cell[1] <= width else self.poison()
 
 
-def observe_allocated(function: Function, env: MachineEnv, allocation: Allocation, limit: int = 5000) -> list[tuple]:
+def observe_allocated(function: Function, env: MachineEnv, allocation: Allocation, limit: int = 1500) -> list[tuple]:
     """The trace of the allocated function, and whether a callee-saved register came back changed."""
     out = _Outcome(function.insts, limit)
     cells = Cells(allocation)

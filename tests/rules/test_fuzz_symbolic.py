@@ -4,9 +4,8 @@ from __future__ import annotations
 import random
 
 import pytest
-
 from rules.expressions import Expressions, cost, sample_env, value
-from tinyhost.dtype import dtypes
+
 from tinyhost.uop import UOp
 from tinyhost.uop.rules import simplify
 
@@ -19,7 +18,8 @@ def _check(e: UOp, leaves: list[UOp], rnd: random.Random, points: int) -> None:
     for _ in range(points):
         env = sample_env(leaves, rnd)
         want = value(e, env)
-        assert value(s, env) == want, f"{e.render(False)}\n-> {s.render(False)}\nat {({k.render(): v for k, v in env.items()})}"
+        at = {k.render(): v for k, v in env.items()}
+        assert value(s, env) == want, f"{e.render(False)}\n-> {s.render(False)}\nat {at}"
         for u in (e, s):
             lo, hi = u.bounds
             assert lo <= want <= hi, f"bounds {lo} .. {hi} of {u.render(False)} do not hold {want}"

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
 from rules.expressions import value
+
 from tinyhost.dtype import DType, Invalid, dtypes
 from tinyhost.ops import AxisType, Ops
 from tinyhost.uop import UOp, graph_rewrite, semantics
@@ -63,9 +63,11 @@ CASES: list[tuple[str, Callable[[], UOp]]] = [
     ("one_hot", lambda: R.eq(G + 2).where(R.cast(dtypes.int32) * 7 + 1, c(0)).reduce(R, arg=Ops.ADD)),
     ("one_hot_outside", lambda: R.eq(G * 3).where(R.cast(dtypes.int32) + 1, c(0)).reduce(R, arg=Ops.ADD)),
     ("one_hot_ne", lambda: R.ne(G).where(c(0), R.cast(dtypes.int32) + 1).reduce(R, arg=Ops.ADD)),
-    ("one_hot_loaded", lambda: R.cast(dtypes.int32).eq(I32).where(R.cast(dtypes.int32) * 7 + 1, c(0)).reduce(R, arg=Ops.ADD)),
+    ("one_hot_loaded", lambda: R.cast(dtypes.int32).eq(I32).where(R.cast(dtypes.int32) * 7 + 1, c(0))
+     .reduce(R, arg=Ops.ADD)),
     ("one_hot_and", lambda: (R.eq(G) & (R < 3)).where(R.cast(dtypes.int32) * 7 + 1, c(0)).reduce(R, arg=Ops.ADD)),
-    ("one_hot_float", lambda: R.eq(G).where(R.cast(dtypes.float32) * -0.0, c(0.0, dtypes.float32)).reduce(R, arg=Ops.ADD)),
+    ("one_hot_float", lambda: R.eq(G).where(R.cast(dtypes.float32) * -0.0, c(0.0, dtypes.float32))
+     .reduce(R, arg=Ops.ADD)),
     ("factor", lambda: ((R < G).where(c(1), c(0)) * G.cast(dtypes.int32)).reduce(R, arg=Ops.ADD)),
     ("sum_of_two", lambda: ((R < G).where(c(1), c(0)) + G.cast(dtypes.int32)).reduce(R, arg=Ops.ADD)),
 ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 import random
 
 import pytest
-
 from rules.expressions import Expressions, cost, sample_env, value
+
 from tinyhost.dtype import Invalid
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp, graph_rewrite

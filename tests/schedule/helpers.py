@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
 from schedule.interp import NP, Evaluator, run_linear
+
 from tinyhost.capabilities import Capabilities
 from tinyhost.dtype import DType, dtypes
 from tinyhost.schedule import create_linear

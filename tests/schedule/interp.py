@@ -1,8 +1,9 @@
-"""Two small numpy interpreters for scheduling tests: tensor graphs evaluated op by op, and the LINEAR that scheduling gives.
+"""Two small numpy interpreters for scheduling tests: tensor graphs evaluated op by op, and the LINEAR that
+scheduling gives.
 
-``evaluate`` defines what a tensor graph means (states of storage are values); ``run_linear`` executes each kernel AST with its
-ranges as numpy axes. Outside a PAD the first one puts garbage and the second one reads 0, so a "don't care" value that
-reaches a result shows as a difference.
+``evaluate`` defines what a tensor graph means (states of storage are values); ``run_linear`` executes each kernel
+AST with its ranges as numpy axes. Outside a PAD the first one puts garbage and the second one reads 0, so a "don't
+care" value that reaches a result shows as a difference.
 """
 from __future__ import annotations
 
@@ -14,17 +15,18 @@ from tinyhost.dtype import DType, dtypes, least_upper_dtype
 from tinyhost.uop import AddrSpace, AxisType, GroupOp, Ops, UOp
 
 NP: dict[DType, Any] = {
-    dtypes.bool: np.bool_, dtypes.int8: np.int8, dtypes.uint8: np.uint8, dtypes.int16: np.int16, dtypes.uint16: np.uint16,
-    dtypes.int32: np.int32, dtypes.uint32: np.uint32, dtypes.int64: np.int64, dtypes.uint64: np.uint64,
-    dtypes.float16: np.float16, dtypes.float32: np.float32, dtypes.float64: np.float64, dtypes.weakint: np.int64,
-    dtypes.weakfloat: np.float64}
+    dtypes.bool: np.bool_, dtypes.int8: np.int8, dtypes.uint8: np.uint8, dtypes.int16: np.int16,
+    dtypes.uint16: np.uint16, dtypes.int32: np.int32, dtypes.uint32: np.uint32, dtypes.int64: np.int64,
+    dtypes.uint64: np.uint64, dtypes.float16: np.float16, dtypes.float32: np.float32, dtypes.float64: np.float64,
+    dtypes.weakint: np.int64, dtypes.weakfloat: np.float64}
 GARBAGE = 77
 
 _ALU: dict[Ops, Any] = {
-    Ops.EXP2: np.exp2, Ops.LOG2: np.log2, Ops.SIN: np.sin, Ops.SQRT: np.sqrt, Ops.RECIPROCAL: lambda x: 1 / x, Ops.NEG: np.negative,
-    Ops.TRUNC: np.trunc, Ops.ADD: np.add, Ops.MUL: np.multiply, Ops.SHL: np.left_shift, Ops.SHR: np.right_shift, Ops.MAX: np.maximum,
-    Ops.CMPLT: np.less, Ops.CMPNE: np.not_equal, Ops.CMPEQ: np.equal, Ops.XOR: np.bitwise_xor, Ops.OR: np.bitwise_or,
-    Ops.AND: np.bitwise_and, Ops.SUB: np.subtract, Ops.FDIV: np.divide, Ops.FLOORDIV: np.floor_divide, Ops.FLOORMOD: np.mod,
+    Ops.EXP2: np.exp2, Ops.LOG2: np.log2, Ops.SIN: np.sin, Ops.SQRT: np.sqrt, Ops.RECIPROCAL: lambda x: 1 / x,
+    Ops.NEG: np.negative, Ops.TRUNC: np.trunc, Ops.ADD: np.add, Ops.MUL: np.multiply, Ops.SHL: np.left_shift,
+    Ops.SHR: np.right_shift, Ops.MAX: np.maximum, Ops.CMPLT: np.less, Ops.CMPNE: np.not_equal, Ops.CMPEQ: np.equal,
+    Ops.XOR: np.bitwise_xor, Ops.OR: np.bitwise_or, Ops.AND: np.bitwise_and, Ops.SUB: np.subtract,
+    Ops.FDIV: np.divide, Ops.FLOORDIV: np.floor_divide, Ops.FLOORMOD: np.mod,
     Ops.WHERE: np.where, Ops.POW: np.power, Ops.CDIV: lambda x, y: np.trunc(x / y).astype(x.dtype)}
 _REDUCE = {Ops.ADD: np.add, Ops.MUL: np.multiply, Ops.MAX: np.maximum}
 
@@ -84,8 +86,7 @@ class Evaluator:
             x = self.values[u.src[0]]
             return _REDUCE[u.arg[0]].reduce(x, axis=tuple(range(u.arg[1])), dtype=x.dtype)
         if op is Ops.INDEX:
-            return self.values[u.src[0]][tuple(np.ix_(*(self.values[i].reshape(-1) for i in u.src[1:])))].reshape(self.dims(u.shape)) \
-                if len(u.src) > 2 else gather(self.values[u.src[0]], self.values[u.src[1]])
+            return gather(self.values[u.src[0]], self.values[u.src[1]])
         if op in GroupOp.Movement:
             return self.move(u, self.values[u.src[0]], GARBAGE)
         if op is Ops.BITCAST:
@@ -105,7 +106,8 @@ class Evaluator:
             return np.broadcast_to(x, self.dims(u.marg) + x.shape)
         if u.op is Ops.FLIP:
             return x[tuple(slice(None, None, -1) if f else slice(None) for f in u.arg)]
-        box = tuple(slice(self.dim(o), self.dim(o) + (self.dim(n) if u.op is Ops.SHRINK else d)) for (o, n), d in zip(u.marg, x.shape))
+        box = tuple(slice(self.dim(o), self.dim(o) + (self.dim(n) if u.op is Ops.SHRINK else d))
+                    for (o, n), d in zip(u.marg, x.shape))
         if u.op is Ops.SHRINK:
             return x[box]
         out = np.full(self.dims(u.shape), False if u.dtype is dtypes.bool else fill, x.dtype)
@@ -201,7 +203,7 @@ class KernelRun:
 
     def load(self, buf: np.ndarray, i: UOp) -> Any:
         gate, idx = np.broadcast_arrays(*self.gate_and_index(i))
-        assert ((idx >= 0) & (idx < buf.size))[gate].all(), f"load out of bounds: {idx[gate].min()}..{idx[gate].max()} of {buf.size}"
+        assert ((idx >= 0) & (idx < buf.size))[gate].all(), f"{idx[gate].min()}..{idx[gate].max()} of {buf.size} loaded"
         return np.where(gate, buf[np.where(gate, idx, 0)], np.zeros((), buf.dtype))
 
     def store(self, u: UOp) -> None:
@@ -216,7 +218,8 @@ class KernelRun:
         buf[idx] = value.astype(buf.dtype)
 
 
-def run_linear(linear: UOp, inputs: dict[UOp, np.ndarray], binds: dict[str, int] | None = None) -> dict[UOp, np.ndarray]:
+def run_linear(linear: UOp, inputs: dict[UOp, np.ndarray],
+               binds: dict[str, int] | None = None) -> dict[UOp, np.ndarray]:
     """Execute a LINEAR; storage that is not in ``inputs`` starts as garbage. Returns all storage."""
     memory = {k: v.copy() for k, v in inputs.items()}
 

@@ -1,7 +1,8 @@
 """Random tensor graphs with effects, for comparing a schedule with direct evaluation.
 
-A graph is grown from a few parameters by movement, element-wise ops, reductions, padding, gathers, contiguous, and stores
-into views of parameters; every value stays small enough to evaluate. Values are int32 and bool, so results are exact.
+A graph is grown from a few parameters by movement, element-wise ops, reductions, padding, gathers, contiguous, and
+stores into views of parameters; every value stays small enough to evaluate. Values are int32 and bool, so results
+are exact.
 """
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import random
 from typing import Any
 
 from schedule.helpers import assign, output, param
+
 from tinyhost.dtype import dtypes
 from tinyhost.uop import Ops, UOp
 
@@ -47,8 +49,9 @@ class Grower:
         return self.values[-1 - k]
 
     def step(self) -> None:
-        kinds = (self.movement, self.movement, self.movement, self.elementwise, self.elementwise, self.elementwise, self.reduction,
-                 self.pad, self.gather, self.contiguous, self.store_view, self.stack, self.broadcast, self.iota)
+        kinds = (self.movement, self.movement, self.movement, self.elementwise, self.elementwise, self.elementwise,
+                 self.reduction, self.pad, self.gather, self.contiguous, self.store_view, self.stack,
+                 self.broadcast, self.iota)
         value = self.rng.choice(kinds)(self.pick())
         if value is not None and numel(value.shape) <= MAX_ELEMENTS:
             self.values.append(value)

@@ -1,11 +1,12 @@
-"""Scheduling of single ideas: movement, reductions, padding, gathers, assignment, copies; numbers checked against evaluation."""
+"""Scheduling of single ideas: movement, reductions, padding, gathers, assignment, copies; numbers checked against
+evaluation."""
 from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from schedule.helpers import CAPS, assign, check, inputs_of, kernels, loads, output, param, schedule
 from schedule.interp import run_linear
+
 from tinyhost.capabilities import Capabilities
 from tinyhost.dtype import dtypes
 from tinyhost.errors import ScheduleError
@@ -178,7 +179,8 @@ def test_epilogue_stays_with_the_shared_reduction() -> None:
     a = param(0, (4, 5))
     x = a.sum(1) + 1
     linear = check(output(1, x * 2), output(2, x * 3))
-    assert count(linear) == 3 and any(u.op is Ops.ADD and u.src[0].op is Ops.REDUCE for u in kernels(linear)[0].toposort())
+    assert count(linear) == 3
+    assert any(u.op is Ops.ADD and u.src[0].op is Ops.REDUCE for u in kernels(linear)[0].toposort())
 
 
 def test_output_is_read_by_others_instead_of_a_temporary() -> None:

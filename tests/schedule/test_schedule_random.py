@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import pytest
-
 from schedule.helpers import check
 from schedule.random_graphs import Grower
+
 from tinyhost.capabilities import Capabilities
 from tinyhost.errors import ScheduleError
 

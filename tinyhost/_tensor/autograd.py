@@ -1,7 +1,7 @@
 """Gradients of tensors: a thin layer over ``tinyhost.uop.gradient``.
 
-``gradient`` is a pure function of graph and targets; ``backward`` finds the live parameters below self and adds to their
-``grad``. Nothing is recorded while computing forward.
+``gradient`` is a pure function of graph and targets; ``backward`` finds the live parameters below self and adds to
+their ``grad``. Nothing is recorded while computing forward.
 """
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class AutogradTensor(TensorCore):
             raise DTypeError(f"only floats have gradients, got a tensor of {self.dtype}")
         if gradient is None:
             if self.shape != ():
-                raise ShapeError(f"the gradient of a tensor of shape {self.shape} needs a gradient= of that shape: reduce it "
-                                 "to a scalar, or give one")
+                raise ShapeError(f"a tensor of shape {self.shape} needs a gradient= of that shape: give one, or reduce "
+                                 "it to a scalar first")
             return self.uop.const_like(1.0)
         if not same_shape(self.shape, gradient.shape):
             raise ShapeError(f"gradient shape mismatch {self.shape} != {gradient.shape}")

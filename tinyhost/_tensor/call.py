@@ -4,10 +4,11 @@
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from tinyhost._tensor.core import TensorCore
-from tinyhost.mixin.sint import same_shape
+from tinyhost.dtype import least_upper_dtype
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp
 
@@ -35,11 +36,11 @@ class CallTensor(TensorCore):
             TypeError: an argument does not fit its parameter.
         """
         body = fxn.uop if isinstance(fxn, TensorCore) else fxn
-        args = tuple(t.uop for t in (self, *lst))
-        check_arguments(body, args)
+        args = fitted_arguments(body, tuple(t.uop for t in (self, *lst)))
         return self._wrap(body.call(*args, grad_fxn=grad_fxn).gettuple(0))
 
-    def custom_kernel(self, *lst: Self, fxn: Callable[..., UOp], grad_fxn: Callable[..., Any] | None = None) -> list[Self]:
+    def custom_kernel(self, *lst: Self, fxn: Callable[..., UOp],
+                      grad_fxn: Callable[..., Any] | None = None) -> list[Self]:
         """Run the kernel that ``fxn`` builds from one placeholder for each of self and ``lst``.
 
         ``fxn`` returns a SINK of stores. The results are the arguments as of after the kernel.
@@ -52,21 +53,28 @@ class CallTensor(TensorCore):
         return [self._wrap(s.after(call)) for s in srcs]
 
 
-def check_arguments(body: UOp, args: tuple[UOp, ...]) -> None:
-    """Compare the arguments of a call with the parameters of its body.
+def fitted_arguments(body: UOp, args: tuple[UOp, ...]) -> tuple[UOp, ...]:
+    """The arguments of a call, weak ones at the dtype of their parameter.
 
     Raises:
-        TypeError: shape or dtype differ, or an argument is missing.
+        TypeError: number, shape or dtype of the arguments differ from the parameters.
     """
-    for p in body.toposort(enter_calls=False):
-        if p.op is not Ops.PARAM or p.arg.slot < 0:
+    params = {u.arg.slot: u for u in body.toposort(enter_calls=False) if u.op is Ops.PARAM and u.arg.slot >= 0}
+    if params and max(params) >= len(args):
+        raise TypeError(f"expected {max(params) + 1} args, got {len(args)}")
+    out = []
+    for i, a in enumerate(args):
+        p = params.get(i)
+        if p is None:
+            out.append(a)
             continue
-        if p.arg.slot >= len(args):
-            raise TypeError(f"parameter {p.arg.slot} has no argument: the call has {len(args)}")
-        arg = args[p.arg.slot]
-        if p.arg.dtype is not arg.dtype and not arg.dtype.is_weak:
-            raise TypeError(f"argument {p.arg.slot} dtype mismatch: expected {p.arg.dtype}, got {arg.dtype}")
-        if p.arg.size is None and arg.shape != ():
-            raise TypeError(f"argument {p.arg.slot} shape mismatch: expected scalar, got {arg.shape}")
-        if p.arg.size is not None and not same_shape((p.arg.size,), (arg.max_numel(),)):
-            raise TypeError(f"argument {p.arg.slot} shape mismatch: expected {p.arg.size} elements, got {arg.shape}")
+        if p.arg.size is None and a.shape != ():
+            raise TypeError(f"arg {i} shape mismatch: expected scalar, got {a.shape}")
+        if p.arg.size is not None and p.arg.size != a.max_numel():
+            raise TypeError(f"arg {i} shape mismatch: expected size {p.arg.size}, got {a.shape}")
+        if a.dtype.is_weak and least_upper_dtype(a.dtype, p.dtype) is p.dtype:
+            a = a.cast(p.dtype)
+        if p.dtype is not a.dtype:
+            raise TypeError(f"arg {i} dtype mismatch: expected {p.dtype}, got {a.dtype}")
+        out.append(a)
+    return tuple(out)

@@ -6,7 +6,8 @@ through ``assign``, ``replace`` and item assignment, which exchange the UOp.
 from __future__ import annotations
 
 import pathlib
-from typing import TYPE_CHECKING, Any, Iterator
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from tinyhost._tensor.host import host_node, path_node
 from tinyhost._tensor.registry import track
@@ -252,12 +253,12 @@ def _foreign_node(data: Any, device: DeviceLike, dtype: DType | None) -> UOp:
         return _node_from(np.asarray(data), device, dtype)
     if data is Invalid:
         return UOp.const(data)
-    raise TypeError(f"cannot make a tensor from {type(data).__name__} {data!r}: use a number, a nested list, bytes, a numpy "
-                    "array, a path or a UOp")
+    raise TypeError(f"cannot make a tensor from {type(data).__name__} {data!r}: use a number, a nested list, bytes, a "
+                    "numpy array, a path or a UOp")
 
 
 def place(uop: UOp, device: str | tuple[str, ...]) -> UOp:
-    """The value on ``device``: literals get storage of their own, other values are copied where they are not there yet."""
+    """The value on ``device``: literals get storage of their own, values elsewhere are copied."""
     if uop.device == device:
         return uop
     return store_in_new_buffer(uop, device) if uop.device is None else uop.copy_to_device(device)

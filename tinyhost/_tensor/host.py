@@ -1,7 +1,8 @@
 """Python and numpy data as nodes.
 
-Takes scalars, nested sequences, bytes, arrays and paths; gives a node: a weak literal for a lone scalar, else a BUFFER on
-the host device that holds the data. An array is not copied: it must not change before the tensor is realized.
+Takes scalars, nested sequences, bytes, arrays and paths; gives a node: a weak literal for a lone scalar, else a
+BUFFER on the host device that holds the data. An array is not copied: it must not change before the tensor is
+realized.
 """
 from __future__ import annotations
 

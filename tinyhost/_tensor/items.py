@@ -1,22 +1,21 @@
 """Reading and writing items of tensors.
 
-Integers and slices are views. Integer tensors gather: their elements count from the end when negative and read 0 when out
-of range; several of them broadcast together. Results of integer tensors stand where the indexed axes stood if those are
-neighbours, else in front, as in torch. Writing through a view is a store into the storage below it.
+Integers and slices are views. Integer tensors gather: their elements count from the end when negative and read 0 when
+out of range; several of them broadcast together. Results of integer tensors stand where the indexed axes stood if
+those are neighbours, else in front, as in torch. Writing through a view is a store into the storage below it.
 """
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tinyhost._tensor.core import canonical_device, is_stored, store_in_new_buffer
 from tinyhost._tensor.storage import StorageTensor, move_views
-from tinyhost.dtype import Invalid, dtypes, strong_dtype
+from tinyhost.dtype import Invalid, dtypes
 from tinyhost.errors import DTypeError
 from tinyhost.helpers import prod
 from tinyhost.mixin.indexing import AxisIndex, parse_index
 from tinyhost.mixin.sint import broadcast_shape
-from tinyhost.ops import Ops
-from tinyhost.uop import UOp
 
 if TYPE_CHECKING:
     from typing import Self
@@ -109,85 +108,94 @@ class ItemTensor(StorageTensor):
 
     # *** writing ***
     def __setitem__(self, indices: Any, v: Any) -> None:
-        entries = self._parsed(indices)
+        entries = self._with_tensors(self._parsed(indices))
         if self.dtype.is_weak:
             self.uop = store_in_new_buffer(self.uop, canonical_device(self.device))
-        if any(e.kind == "node" for e in entries) or any(abs(e.step) != 1 for e in entries):
-            self._write_where(entries, v)
+        boxes = [replace(e, kind="slice", node=None) if e.kind == "node" else e for e in entries]
+        region = self._sliced(boxes)
+        nodes = {i: e.node for i, e in enumerate(e for e in entries if e.kind != "one") if e.kind == "node"}
+        if nodes:
+            self._write_box(boxes, region._with_rows(nodes, v), reads_in_place=True)
             return
-        region = self._sliced(entries)
         if isinstance(v, ItemTensor) and v.uop is region.uop:
             return  # x[i] += 1 has stored already
-        value = self._value_for(v, region.shape, "setitem")
-        if is_stored(self.uop):
-            self._store_region(region.uop, value)
-        elif self.uop is self.uop.base:
-            self._replace_base(self._with_box(entries, value))
+        self._write_box(boxes, self._value_for(v, region.shape, "setitem"))
+
+    def _with_tensors(self, entries: list[AxisIndex]) -> list[AxisIndex]:
+        """The entries with lists and arrays as tensors, checked against their axes."""
+        axis, out = -1, []
+        for e in entries:
+            axis += e.kind != "new"
+            if e.kind == "node" and not isinstance(e.node, ItemTensor):
+                e = replace(e, node=self._known_selector(e.node, e.length, axis))
+            out.append(e)
+        return out
+
+    def _write_box(self, entries: list[AxisIndex], value: Self, reads_in_place: bool = False) -> None:
+        """Write what integers and slices select; every tensor that is a view of the same value sees it.
+
+        ``reads_in_place`` promises that each element of ``value`` reads self at its own place only.
+        """
+        if not is_stored(self.uop) and self.uop is not self.uop.base:
+            base = self.uop.base
+            move_views(base, store_in_new_buffer(base, canonical_device(base.device)))
+            if reads_in_place:  # the value was made from the old node
+                value = value._wrap(value.uop.substitute({base: self.uop.base}))
+        if not is_stored(self.uop):
+            move_views(self.uop, self._with_box(entries, value).uop)
+            return
+        place = self.uop
+        if any(abs(e.step) != 1 for e in entries):
+            value, reads_in_place = self._with_box(entries, value), True
         else:
-            self._own_base()
-            self._store_region(self._sliced(entries).uop, value)
-
-    def _store_region(self, region: UOp, value: Self) -> None:
-        base = self.uop.base
-        stored = value.uop
-        if base in stored.toposort(enter_calls=False):  # what is read must not be half overwritten
-            stored = stored.contiguous() if stored.op is not Ops.CONTIGUOUS else stored
-        move_views(base, base.after(region.store(stored)))
-
-    def _own_base(self) -> None:
-        """Give the value that self is a view of storage of its own, seen by every view of it."""
-        base = self.uop.base
-        move_views(base, store_in_new_buffer(base, canonical_device(base.device)))
-
-    def _replace_base(self, new: Self) -> None:
-        """Let self and all views of it stand for the new value."""
-        move_views(self.uop, new.uop)
+            place = self._sliced(entries).uop
+        base, stored = self.uop.base, value.uop
+        if not reads_in_place and base in stored.toposort(enter_calls=False):
+            stored = stored.contiguous()  # what is read must not be half overwritten
+        move_views(base, base.after(place.store(stored)))
 
     def _with_box(self, entries: list[AxisIndex], value: Self) -> Self:
-        """Self with ``value`` in the box of the entries, which are integers and slices of step 1."""
+        """Self with ``value`` where the entries select: the value spread out and padded, and the mask of that."""
         axes = [e for e in entries if e.kind != "new"]
-        flipped = tuple(i for i, e in enumerate(axes) if e.step < 0)
-        lows = [e.start if e.step > 0 else e.start - e.length + 1 for e in axes]
-        box = tuple((low, s - low - e.length) for low, e, s in zip(lows, axes, self.shape))
         value = value.reshape(tuple(e.length for e in axes))
+        flipped = tuple(i for i, e in enumerate(axes) if e.step < 0)
         value = value.flip(flipped) if flipped else value
-        mask = self._const(True)._broadcast_to(value.shape)._pad_box(box)
-        return mask.where(value._pad_box(box), self)
+        mask = self._const(True)._broadcast_to(value.shape)
+        return mask._spread_over(axes, self.shape).where(value._spread_over(axes, self.shape), self)
 
-    def _write_where(self, entries: list[AxisIndex], v: Any) -> None:
-        """Write through integer tensors or strided slices: every element looks up what is written to it."""
-        numbers = type(self)._iota(self.numel()).cast(dtypes.int32).reshape(self.shape)
-        places = numbers._sliced(entries)
-        kept = [e for e in entries if e.kind != "one"]
-        nodes = {i: e.node for i, e in enumerate(kept) if e.kind == "node"}
-        places = places._gathered(nodes) if nodes else places
-        value = self._value_for(v, places.shape, "setitem").flatten()
-        flat = places.flatten()
-        if nodes:  # an index out of range writes nowhere
-            _, valid = numbers._sliced(entries)._linear_selector(nodes)
-            if valid is not None:
-                axes, rest = list(nodes), places.ndim - valid.ndim
-                inside = valid.reshape((*valid.shape, *(1,) * rest)).permute(_result_order(axes, valid.ndim, rest))
-                flat = inside._broadcast_to(places.shape).flatten().where(flat, -1)
-        new = self._scattered(flat, value)
-        if is_stored(self.uop):
-            self._store(new)
-        elif self.uop is self.uop.base:
-            self._replace_base(new)
-        else:
-            self._own_base()
-            self._store(new)
+    def _spread_over(self, axes: list[AxisIndex], shape: tuple[Any, ...]) -> Self:
+        """Element k of each axis at ``start + k * step`` of a larger box; what is between must not be looked at."""
+        if 0 in self.shape:
+            return self._const(0, self.dtype)._broadcast_to(shape)
+        strides = [abs(e.step) for e in axes]
+        x = self
+        if any(s > 1 for s in strides):
+            x = x.reshape(tuple(v for e in axes for v in (e.length, 1)))
+            x = x._pad_box(tuple(v for s in strides for v in ((0, 0), (0, s - 1))))
+            x = x.reshape(tuple(e.length * s for e, s in zip(axes, strides)))
+            x = x.shrink(tuple((0, e.length * s - s + 1) for e, s in zip(axes, strides)))
+        lows = [e.start if e.step > 0 else e.start + (e.length - 1) * e.step for e in axes]
+        return x._pad_box(tuple((low, s - low - n) for low, s, n in zip(lows, shape, x.shape)))
 
-    def _scattered(self, flat: Self, value: Self) -> Self:
-        """Self with ``value[k]`` at flat position ``flat[k]``; of several the last one stays."""
-        count = flat.shape[0]
-        hit = flat.reshape((count, 1)).eq(self._iota(self.numel()).cast(dtypes.int32))
-        order = (self._iota(count) + 1).cast(dtypes.int32).reshape((count, 1))
-        last = hit.where(order, 0).max(0)
-        inside = last > 0
-        chosen = value.index(inside.where(last - 1, last._const(Invalid)))
-        old = self.flatten()
-        return inside.where(chosen.cast(strong_dtype(self.dtype)), old).reshape(self.shape)
+    def _with_rows(self, nodes: dict[int, Any], v: Any) -> Self:
+        """Self with ``v`` written at indices of some axes: of several writes to a place the last one stays."""
+        linear, valid = self._linear_selector(nodes)
+        axes, rest = list(nodes), [i for i in range(self.ndim) if i not in nodes]
+        order = _result_order(axes, linear.ndim, len(rest))
+        x = self.permute((*axes, *rest))
+        moved = (*linear.shape, *(self.shape[i] for i in rest))
+        value = self._value_for(v, tuple(moved[i] for i in order), "setitem")
+        value = value.permute(tuple(order.index(i) for i in range(len(order))))
+        rows, count = prod(x.shape[:len(axes)]), linear.numel()
+        place = linear if valid is None else valid.where(linear, -1)
+        hit = place.reshape((count, 1)).eq(self._iota(rows).cast(place.dtype))
+        number = (self._iota(count) + 1).cast(dtypes.int32).reshape((count, 1))
+        last = hit.where(number, 0).max(0).reshape((rows, *(1,) * len(rest)))
+        chosen = value.reshape((count, *moved[linear.ndim:])).index(
+            (last.flatten() > 0).where(last.flatten() - 1, last._const(Invalid)))
+        new = (last > 0).where(chosen, x.reshape((rows, *x.shape[len(axes):]))).reshape(x.shape)
+        back = (*axes, *rest)
+        return new.permute(tuple(back.index(i) for i in range(len(back))))
 
 
 def _result_order(axes: list[int], selected: int, rest: int) -> tuple[int, ...]:

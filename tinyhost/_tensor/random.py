@@ -1,7 +1,7 @@
 """Random tensors: distributions over Threefry words.
 
-Takes shapes and parameters; every draw advances its device's counter. Uniform floats are mantissa bits under the exponent
-of 1, less 1; normal ones are Box-Muller pairs.
+Takes shapes and parameters; every draw advances its device's counter. Uniform floats are mantissa bits under the
+exponent of 1, less 1; normal ones are Box-Muller pairs.
 """
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class RandomTensor(TensorCore):
         state.reseed(seed)
 
     @classmethod
-    def rand(cls, *shape: Any, device: DeviceLike = None, dtype: DTypeLike | None = None, contiguous: bool = True) -> Self:
+    def rand(cls, *shape: Any, device: DeviceLike = None, dtype: DTypeLike | None = None,
+             contiguous: bool = True) -> Self:
         """Uniform floats in [0, 1).
 
         Raises:
@@ -90,7 +91,8 @@ class RandomTensor(TensorCore):
         return self.randn(self.shape, dtype=self.dtype if dtype is None else dtype, **{"device": self.device, **kwargs})
 
     @classmethod
-    def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: DTypeLike | None = None, **kwargs: Any) -> Self:
+    def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: DTypeLike | None = None,
+                **kwargs: Any) -> Self:
         """Numbers in [low, high); an integer dtype truncates."""
         dt = dtypes.default_float if dtype is None else to_dtype(dtype)
         base = cls.rand(*shape, dtype=dt if dt.is_float else None, **kwargs)
@@ -151,8 +153,8 @@ class RandomTensor(TensorCore):
             ShapeError: more than two axes, or no sample asked for.
         """
         if not 1 <= self.ndim <= 2 or num_samples <= 0:
-            raise ShapeError(f"multinomial takes one or two axes and a positive num_samples, got shape {self.shape} and "
-                             f"{num_samples}")
+            raise ShapeError(f"multinomial takes one or two axes and a positive num_samples, got shape {self.shape} "
+                             f"and {num_samples}")
         weight = self.unsqueeze(0) if self.ndim == 1 else self
         if not replacement and num_samples > weight.shape[1]:
             raise ShapeError(f"cannot draw {num_samples} of {weight.shape[1]} without replacement")

@@ -1,7 +1,7 @@
 """Results: realization, and the data as memoryview, numpy array, Python numbers.
 
-Everything here runs kernels. Weak values take their default dtype when they are read, values without a device the default
-device.
+Everything here runs kernels. Weak values take their default dtype when they are read, values without a device the
+default device.
 """
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ class ReadTensor(TensorCore):
 
     def __bool__(self) -> bool:
         if self.shape or self.dtype is not dtypes.bool:
-            raise TypeError(f"only a 0-d bool tensor has a truth value, got shape {self.shape} of {self.dtype}: use .any(), "
-                            ".all() or .item()")
+            raise TypeError(f"only a 0-d bool tensor has a truth value, got shape {self.shape} of {self.dtype}: use "
+                            ".any(), .all() or .item()")
         return bool(self.item())
 
     def __int__(self) -> int:

@@ -1,7 +1,7 @@
 """Every live Tensor of the process, weakly.
 
-Realization asks for them to put buffers in the place of graphs. Tensors compare element by element, so the table is keyed
-by address; the reference removes its own entry, and a tensor that nobody holds is never kept alive.
+Realization asks for them to put buffers in the place of graphs. Tensors compare element by element, so the table is
+keyed by address; the reference removes its own entry, and a tensor that nobody holds is never kept alive.
 """
 from __future__ import annotations
 

@@ -1,20 +1,27 @@
 """Tensors as storage: fresh buffers, copies, moves between devices, and writes in place.
 
-A write is ``AFTER(target, STORE(target, value))``: the tensor's new node is its old storage as of after the store. Views
-of the same storage that other tensors hold are moved along, so that they see the write as they would in numpy.
+A write is ``AFTER(target, STORE(target, value))``: the tensor's new node is its old storage as of after the store.
+Views of the same storage that other tensors hold are moved along, so that they see the write as they would in numpy.
 """
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from tinyhost._tensor.core import (DeviceLike, TensorCore, canonical_device, is_stored, new_storage, place,
-                                   store_in_new_buffer)
+from tinyhost._tensor.core import (
+    DeviceLike,
+    TensorCore,
+    canonical_device,
+    is_stored,
+    new_storage,
+    place,
+    store_in_new_buffer,
+)
 from tinyhost._tensor.registry import live_tensors
 from tinyhost.dtype import dtypes, least_upper_dtype, strong_dtype, to_dtype
 from tinyhost.errors import DTypeError, ShapeError
 from tinyhost.helpers import argfix
-from tinyhost.mixin.sint import same_shape
+from tinyhost.mixin.sint import is_one, same_shape
 from tinyhost.uop import Ops, UOp
 
 if TYPE_CHECKING:
@@ -55,7 +62,7 @@ class StorageTensor(TensorCore):
     @classmethod
     def full(cls, shape: tuple[Any, ...], fill_value: Any, dtype: DTypeLike | None = None, device: DeviceLike = None,
              buffer: bool = True) -> Self:
-        """``fill_value`` everywhere, in storage of its own; with ``buffer=False`` a literal without storage or device."""
+        """``fill_value`` everywhere, in storage of its own; ``buffer=False`` gives a literal without it."""
         dims = argfix(shape)
         if any(isinstance(s, int) and s < 0 for s in dims):
             raise ShapeError(f"an extent cannot be negative, got shape {dims}")
@@ -163,8 +170,9 @@ class StorageTensor(TensorCore):
             value = value._at(mine).cast(mine) if value._literal() is None else self._const(value._literal(), mine)
         if value.device is not None and value.device != self.device:
             raise RuntimeError(f"{what} device mismatch {self.device} != {value.device}: move the value with .to()")
-        if len(value.shape) > len(shape) and all(isinstance(s, int) and s == 1 for s in value.shape[:-len(shape) or None]):
-            value = value.reshape(value.shape[len(value.shape) - len(shape):])
+        extra = len(value.shape) - len(shape)
+        if extra > 0 and all(is_one(s) for s in value.shape[:extra]):
+            value = value.reshape(value.shape[extra:])
         try:
             return value._broadcast_to(shape)
         except ShapeError as e:

@@ -11,6 +11,7 @@ from typing import Callable
 
 from tinyhost.codegen.kernel import Axis, Cover, Kernel, leaves
 from tinyhost.codegen.loops import identity
+from tinyhost.codegen.stage import stage_operand
 from tinyhost.ops import AxisType, Ops
 from tinyhost.uop import UOp
 
@@ -37,7 +38,10 @@ def rewrite(k: Kernel) -> UOp:
             done[u] = UOp(Ops.SINK, new, k.info(), u.tag)
         else:
             done[u] = u if new == u.src else UOp(u.op, new, u.arg, u.tag)
-    return done[k.sink]
+    sink = done[k.sink]
+    for operand, panel in k.staged:
+        sink = stage_operand(sink, done[operand], [a.range for a in panel if a.length != 1])
+    return sink
 
 
 def _roots(k: Kernel, u: UOp) -> list[Axis]:
@@ -144,8 +148,16 @@ def _with_tail(op: Ops, value: UOp, others: list[tuple[Axis, UOp]], a: Axis, nod
     fresh = UOp(Ops.WHERE, (inner < again, identity(op, value.dtype), last))
     whole, apart = _parts(op, blocks, [*others, (s.outer, outer_node)], tile)
     rest, more = _parts(op, fresh, others, tile)
-    mine = [p.range for p in leaves(s.inner)]
-    return UOp(op, (whole, rest)), list(dict.fromkeys([*apart, *more, *mine]))
+    mine = dict.fromkeys(p.range for p in leaves(s.inner))
+    left, right = {**dict.fromkeys(apart), **mine}, {**dict.fromkeys(more), **mine}
+    whole, rest = _closed(op, whole, left, right), _closed(op, rest, right, left)
+    return UOp(op, (whole, rest)), [r for r in left if r in right]
+
+
+def _closed(op: Ops, value: UOp, mine: dict[UOp, None], theirs: dict[UOp, None]) -> UOp:
+    """``value`` reduced over the ranges that the other operand does not have."""
+    alone = [r for r in mine if r not in theirs]
+    return UOp(Ops.REDUCE, (value, *alone), (op, 0)) if alone else value
 
 
 def _substituted(value: UOp, node: UOp, new: UOp) -> UOp:

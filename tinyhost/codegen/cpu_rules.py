@@ -161,7 +161,7 @@ def _choose_lanes(k: Kernel, work: list[_Work]) -> None:
     while candidates:
         costs = {r: _cost(k, work, {**lanes, r: n}) for r, n in candidates.items()}
         r = min(costs, key=lambda r: (costs[r], r.arg[:-1]))
-        if costs[r] >= 0.9 * best:
+        if costs[r] >= 0.98 * best:
             return
         best = costs[r]
         lanes[r] = candidates.pop(r)
@@ -279,7 +279,7 @@ def _unroll(k: Kernel, work: list[_Work]) -> None:
             continue
         for t in (8, 4, 2):
             lane = any(a.reduce and a.root is last.root for a in k.of_kind(AxisType.LANE))
-            if size >= 2 * t and (size % t == 0 or lane) and cost * t <= 40:
+            if size >= 2 * t and (size % t == 0 or lane and size >= 8 * t) and cost * t <= 40:
                 try_opt(k, Opt(OptOps.UNROLL, k.reduce_axes.index(last), t))
                 break
 

@@ -91,7 +91,7 @@ class Kernel:
     applied: list[Opt] = field(default_factory=list)
     dont_use_locals: bool = False
     order: tuple[Axis, ...] | None = None  # loops from the outermost, set by REORDER
-    staged: list[tuple[Access, tuple[Axis, ...]]] = field(default_factory=list)
+    staged: list[tuple[UOp, tuple[Axis, ...]]] = field(default_factory=list)  # operand, axes of its panel
 
     def __post_init__(self) -> None:
         self.look()
@@ -159,7 +159,7 @@ class Kernel:
         if amount == total:
             axis.kind = kind
             return axis
-        if not top and (made := self._widen(axis, amount, kind)) is not None:
+        if not top and (made := self._widen(axis, amount, kind, cover)) is not None:
             return made
         exact = total % amount == 0
         cover = Cover.EXACT if exact else cover
@@ -176,22 +176,23 @@ class Kernel:
         self.axes += [outer, inner]
         return outer if top else inner
 
-    def _widen(self, axis: Axis, amount: int, kind: AxisType) -> Axis | None:
+    def _widen(self, axis: Axis, amount: int, kind: AxisType, cover: Cover) -> Axis | None:
         """Where ``axis`` counts the blocks of an uneven split, make the blocks wider instead of cutting it again."""
         above = next((s for s in self.splits() if s.outer is axis), None)
         if above is None or above.cover is Cover.RAGGED or (axis.length or 0) % amount == 0 and above.cover is Cover.EXACT:
             return None
         block, total = above.amount * amount, above.total
-        if block > total or (above.cover is Cover.EXACT and axis.reduce):
+        if block > total:
             return None
         exact = total % block == 0
-        count = total // block if exact or above.cover is Cover.TAIL else ceildiv(total, block)
+        cover = cover if above.cover is Cover.EXACT else above.cover
+        count = total // block if exact or cover is Cover.TAIL else ceildiv(total, block)
         outer = Axis((*axis.ids, 0), count, axis.kind, axis.root, axis.stride * amount, axis.reduce)
         part = Axis((*axis.ids, 1), amount, kind, axis.root, axis.stride, axis.reduce)
         middle = Axis((*axis.ids, 2), block, kind, axis.root, above.inner.stride, axis.reduce,
                       Split(part, above.inner, above.amount, block))
         above.outer, above.inner, above.amount = outer, middle, block
-        above.cover = Cover.EXACT if exact else Cover.CLAMP if above.cover is Cover.EXACT else above.cover
+        above.cover = Cover.EXACT if exact else cover
         self.axes.remove(axis)
         self.axes += [outer, part]
         return part

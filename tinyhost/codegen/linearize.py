@@ -6,6 +6,7 @@ whole loop stands where its END stands. Two passes over the nodes, no priorities
 """
 from __future__ import annotations
 
+from tinyhost.dtype import dtypes
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp
 from tinyhost.uop.derive import ended_by
@@ -111,9 +112,14 @@ def _bits(mask: int) -> list[int]:
     return out
 
 
+def _is_lane_list(u: UOp) -> bool:
+    """The lanes of a shuffle: part of the INDEX, no value."""
+    return u.op is Ops.STACK and bool(u.src) and u.dtype is dtypes.weakint
+
+
 def _place(u: UOp, masks: dict[UOp, int], loops: dict[UOp, _Loop], by_bit: list[_Loop], root: _Loop) -> None:
     """Append ``u`` to the body it belongs to; an END appends its finished loop to the body around it."""
-    if u.op is Ops.RANGE:
+    if u.op is Ops.RANGE or _is_lane_list(u):
         return
     mask = masks[u]
     if u.op is Ops.END:

@@ -1,24 +1,31 @@
 """Decomposition: ops and dtypes that the target lacks, rewritten on the small kernel; single integer ops afterwards."""
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Callable
 
-from tinyhost.dtype import DType
+from tinyhost.dtype import DType, to_dtype
+from tinyhost.env import EMULATED_DTYPES
 from tinyhost.ops import Ops
 from tinyhost.renderer.base import Renderer
 from tinyhost.uop import PatternMatcher, UOp, graph_rewrite
+from tinyhost.uop.rules.decompose import get_decompositions
+from tinyhost.uop.rules.dtype_emulation import emulate_dtypes
 
 
 def decompositions(renderer: Renderer) -> PatternMatcher:
     """The rules for what the renderer's target lacks."""
-    return _decompositions(frozenset(renderer.code_for_op), renderer.caps.dtypes)
+    return get_decompositions(frozenset(renderer.code_for_op), renderer.caps.dtypes)
 
 
-@lru_cache(32)
-def _decompositions(ops: frozenset[Ops], dtypes: frozenset[DType]) -> PatternMatcher:
-    from tinyhost.uop.rules.decompose import get_decompositions
-    return get_decompositions(ops, dtypes)
+def native_dtypes(renderer: Renderer) -> frozenset[DType]:
+    """Types the target has, without those that EMULATED_DTYPES takes away."""
+    wanted = [to_dtype(name.strip()) for name in EMULATED_DTYPES.value.split(",") if name.strip()]
+    return renderer.caps.dtypes - frozenset(wanted)
+
+
+def lower_dtypes(sink: UOp, renderer: Renderer) -> UOp:
+    """The kernel without types the target lacks."""
+    return emulate_dtypes(sink, native_dtypes(renderer))
 
 
 def lower_values(sink: UOp, renderer: Renderer) -> UOp:

@@ -242,7 +242,35 @@ def _reorder(k: Kernel, opt: Opt) -> None:
     k.order = tuple(order)
 
 
+# *** memory ***
+def _stage(k: Kernel, opt: Opt) -> None:
+    found = [(u, u.src[0]) for u in k.reduces if u.src[0].op is Ops.MUL]
+    if not found:
+        raise _fail(opt, "the kernel sums no products, so there is no operand to pack")
+    u, product = max(found, key=lambda f: len(f[1].ranges))
+    if opt.axis not in (0, 1):
+        raise _fail(opt, f"the operand of the product is 0 or 1, got {opt.axis}")
+    operand = product.src[opt.axis]
+    axes = k.sorted_axes
+    if not isinstance(opt.arg, tuple) or not opt.arg or not all(isinstance(i, int) and 0 <= i < len(axes) for i in opt.arg):
+        raise _fail(opt, f"its argument is the panel's axes from the outermost, numbers below {len(axes)}, got {opt.arg!r}")
+    panel = tuple(axes[i] for i in opt.arg)
+    mine = set(u.src[1:])
+    missing = [a for a in axes if a.root in operand.ranges and a not in panel and
+               (a.root in mine or a.kind in (AxisType.UPCAST, AxisType.UNROLL, AxisType.LANE))]
+    if missing:
+        raise _fail(opt, f"the operand moves along {missing} inside one iteration of the panel, which must be part of it")
+    if any(s.cover is Cover.TAIL for s in k.splits() if any(a.root is s.outer.root for a in panel)):
+        raise _fail(opt, "an axis of the panel has a masked last block")
+    if any(a.length is None for a in panel):
+        raise _fail(opt, f"the panel has an axis of unknown length: {[a for a in panel if a.length is None]}")
+    if k.staged:
+        raise _fail(opt, "one operand is staged already")
+    k.staged.append((operand, panel))
+
+
 _ACTIONS: dict[OptOps, Callable[[Kernel, Opt], Any]] = {
     OptOps.UPCAST: _upcast, OptOps.UNROLL: _unroll, OptOps.LANE: _lane, OptOps.THREAD: _thread, OptOps.LOCAL: _local,
     OptOps.GROUP: _group, OptOps.GROUPTOP: _group, OptOps.NOLOCALS: _nolocals, OptOps.PADTO: _padto, OptOps.SWAP: _swap, OptOps.REORDER: _reorder,
+    OptOps.STAGE: _stage,
 }

@@ -16,14 +16,15 @@ from tinyhost.codegen.groups import group_reductions
 from tinyhost.codegen.kernel import Kernel
 from tinyhost.codegen.launch import add_launch_indices, launch_sizes, mark_global
 from tinyhost.codegen.linearize import linearize
-from tinyhost.codegen.lower import lower_scalar, lower_values
+from tinyhost.codegen.lower import lower_dtypes, lower_scalar, lower_values
 from tinyhost.codegen.merge import merge_ranges
 from tinyhost.codegen.names import kernel_name
 from tinyhost.codegen.nests import loop_order, one_closer_each
 from tinyhost.codegen.opt import apply_opt
 from tinyhost.codegen.rules import hand_rules
 from tinyhost.codegen.simplify import simplify_kernel
-from tinyhost.env import DEBUG, NOOPT
+from tinyhost.codegen.stage import SCRATCH
+from tinyhost.env import DEBUG, NOOPT, SPEC
 from tinyhost.ops import AddrSpace, Ops
 from tinyhost.renderer.base import Renderer
 from tinyhost.uop import KernelInfo, ParamArg, ProgramInfo, UOp, graph_rewrite
@@ -38,6 +39,9 @@ def to_program(ast: UOp, renderer: Renderer) -> UOp:
     """
     sink = optimised(ast, renderer)
     uops = linear_program(sink, renderer)
+    if SPEC.value:
+        from tinyhost.uop.spec import spec_program, type_verify
+        type_verify(uops, spec_program)
     info = program_info(sink, uops, renderer)
     sink = sink.replace(arg=_with_estimates(sink.arg, info))
     source = renderer.render(_sink_last(uops, sink))
@@ -49,7 +53,7 @@ def to_program(ast: UOp, renderer: Renderer) -> UOp:
 
 def optimised(ast: UOp, renderer: Renderer) -> UOp:
     """The small kernel with its axes split and marked, named."""
-    sink = simplify_kernel(ast)
+    sink = lower_dtypes(simplify_kernel(ast), renderer)
     sink = merge_ranges(one_closer_each(sink))
     sink = mark_global(sink, renderer)
     k = Kernel(sink, renderer)
@@ -60,6 +64,8 @@ def optimised(ast: UOp, renderer: Renderer) -> UOp:
     elif not NOOPT.value:
         hand_rules(k)
     out = k.rewritten()
+    if k.staged:
+        out = merge_ranges(out)
     info = out.arg
     if info.name == "test":
         info = KernelInfo(kernel_name(k), *[getattr(info, f) for f in _INFO_FIELDS[1:]])
@@ -117,9 +123,6 @@ def program_info(sink: UOp, uops: list[UOp], renderer: Renderer) -> ProgramInfo:
     return ProgramInfo(sink.arg.name, global_size, local_size, tuple(sorted(scalars, key=lambda u: u.arg.slot)),
                        tuple(sorted(u.arg.slot for u in storage if u.arg.name != SCRATCH)), outs, ins, renderer.target,
                        estimate(uops), scratch)
-
-
-SCRATCH = "scratch"  # name of the PARAM that is the worker's arena
 
 
 def _slots(uops: list[UOp], op: Ops) -> tuple[int, ...]:

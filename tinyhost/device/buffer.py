@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinyhost.device.base import BufferSpec
 from tinyhost.device.registry import Device
 from tinyhost.dtype import DType, _from_np_dtype, _to_np_dtype, dtypes
 from tinyhost.env import MAX_BUFFER_SIZE
@@ -24,7 +23,7 @@ from tinyhost.uop.info import ParamArg
 from tinyhost.uop.services import register
 
 if TYPE_CHECKING:
-    from tinyhost.device.base import Allocator
+    from tinyhost.device.base import Allocator, BufferSpec
 
 HOST_DEVICE = "NPY"
 
@@ -102,6 +101,7 @@ class Buffer:
             if external_ptr % self.dtype.itemsize:
                 raise ValueError(f"foreign memory at {external_ptr:#x} is not aligned to the {self.dtype.itemsize} bytes of "
                                  f"{self.dtype}: copy it to aligned memory first")
+            from tinyhost.device.base import BufferSpec
             self.options = BufferSpec(external_ptr=external_ptr)
         self._owned = opaque is None
         self._opaque = self.allocator.alloc(self.nbytes, self.options) if opaque is None else opaque

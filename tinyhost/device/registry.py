@@ -8,37 +8,17 @@ at exit, last first.
 from __future__ import annotations
 
 import atexit
-import contextvars
 import sys
 import threading
-import time
-import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tinyhost.device.base import Compiled
-from tinyhost.device.choice import Choice, choose_default, choose_preferred, unavailable_text
-from tinyhost.device.retired import check_retired_variables
-from tinyhost.device.selection import caps_of, clear_selection, compile_target, load_class, narrow, renderer_of
-from tinyhost.env import ALLOW_DEVICE_USAGE, DEBUG, DEV, TINYHOST_PLUGINS, TINYHOST_STRICT, snapshot
-from tinyhost.errors import (
-    DeviceError,
-    DeviceNotFound,
-    DeviceUnavailable,
-    DeviceUsageError,
-    FallbackWarning,
-    TinyhostError,
-)
-from tinyhost.plugin.catalog import Record, State, catalog, clear_catalog
-from tinyhost.plugin.guard import watched
-from tinyhost.plugin.hooks import clear_hooks, hooks
-from tinyhost.plugin.metadata import DEVICES, clear_metadata
-from tinyhost.specs import REFERENCE, STORAGE, DeviceSpec
-from tinyhost.target import Target
+from tinyhost.env import ALLOW_DEVICE_USAGE, DEV, TINYHOST_PLUGINS, snapshot
+from tinyhost.errors import DeviceError, TinyhostError
 
-__all__ = ["Device", "caps_of", "compile_target", "renderer_of"]
-
-_opening: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("opening", default=())
+if TYPE_CHECKING:
+    from tinyhost.device.base import Compiled
+    from tinyhost.target import Target
 
 
 class Devices:
@@ -88,10 +68,8 @@ class Devices:
             return last[2]
         key = (str(DEV), plugins)
         if (name := self._defaults.get(key)) is None:
-            check_retired_variables([r.name for r in catalog().of(DEVICES)])
-            choice = choose_preferred(targets, self._opens) or choose_default(self._opens)
-            self._report(choice)
-            name = self._defaults[key] = choice.name
+            from tinyhost.device import opening  # the plugin loader, at the first use of a device
+            name = self._defaults[key] = opening.choose(targets, self._opens)
         self._last_default = (targets, plugins, name)
         return name
 
@@ -104,16 +82,6 @@ class Devices:
         except TinyhostError as e:
             return str(e)
         return ""
-
-    @staticmethod
-    def _report(choice: Choice) -> None:
-        if DEBUG >= 1:
-            for line in choice.explain():
-                print(line, file=sys.stderr)
-        if choice.warning:
-            if TINYHOST_STRICT:
-                raise DeviceUnavailable(choice.warning + " (TINYHOST_STRICT=1)")
-            warnings.warn(choice.warning, FallbackWarning, stacklevel=5)
 
     # opening
 
@@ -135,66 +103,33 @@ class Devices:
         return opened
 
     def _open(self, name: str) -> Compiled:
+        from tinyhost.device import opening
         base, _, index = name.partition(":")
         target = DEV.target(base)
-        record = catalog().device(base, target.provider)
-        spec: DeviceSpec = catalog().load(record)
+        record, spec = opening.look_up(base, target)
         if spec.name != base:  # an alias
             return self[f"{spec.name}:{index}"]
-        if index and not index.isdecimal() and STORAGE not in spec.roles:
-            raise DeviceNotFound(f"{name!r} is not a device string: after ':' stands the device's number. Renderer and "
-                                 f"interface are chosen with DEV, as in DEV={name}")
-        if not ALLOW_DEVICE_USAGE and not spec.roles & {STORAGE, REFERENCE}:
-            raise DeviceUsageError(f"opening {name} is forbidden here: ALLOW_DEVICE_USAGE=0")
-        if name in _opening.get():
-            raise DeviceUnavailable(f"opening {name} needs {name} itself: {' -> '.join((*_opening.get(), name))}")
+        opening.check_name(name, spec)
         with self._lock:
             lock = self._locks.setdefault(name, threading.RLock())
         with lock:
             if (opened := self._opened.get(name)) is None:
-                opened = self._make(name, target, spec, record)
+                opened = opening.make(name, target, spec, record)
                 if not self._opened:
                     atexit.register(self.finalize)
                 self._opened[name] = opened
-                hooks().call("tinyhost_device_opened", device=opened)
+                opening.announce(opened)
         return opened
-
-    def _make(self, name: str, target: Target, spec: DeviceSpec, record: Record) -> Compiled:
-        check_retired_variables([], name.partition(":")[0], [r.partition(".")[2] for r in spec.renderers])
-        start = time.perf_counter()
-        token = _opening.set((*_opening.get(), name))
-        try:
-            what = f"device {name} of {record.entry.provider} to open ({record.entry.path()})"
-            device = watched(lambda: _construct(name, target, spec), what)
-        except DeviceError as e:
-            record.state, record.reason, record.error = State.UNAVAILABLE, str(e), None
-            raise
-        except Exception as e:  # whatever a driver raised
-            record.state, record.reason = State.UNAVAILABLE, f"{type(e).__name__}: {e}"
-            raise DeviceUnavailable(unavailable_text(name, record, spec)) from e
-        finally:
-            _opening.reset(token)
-        record.state, record.reason = State.OPEN, ""
-        if DEBUG >= 1:
-            print(f"opened device {name} ({record.entry.provider}) in {(time.perf_counter() - start) * 1e3:.1f} ms",
-                  file=sys.stderr)
-        narrow(name, target, device.caps)
-        return device
 
     def get_class(self, device: str) -> type[Any]:
         """The device's class, imported but not opened."""
-        base = self.canonicalize(device).partition(":")[0]
-        record = catalog().device(base, DEV.target(base).provider)
-        found: type[Any] = load_class(catalog().load(record).device_class)
-        return found
+        from tinyhost.device import opening
+        return opening.device_class(self.canonicalize(device).partition(":")[0])
 
     def get_available_devices(self) -> Iterator[str]:
         """Names of the installed devices that open here and run kernels, one after the other; opens each."""
-        for record in catalog().of(DEVICES):
-            if record.state in (State.DISABLED, State.INCOMPATIBLE, State.AMBIGUOUS) or not catalog().try_load(record):
-                continue
-            if STORAGE not in record.spec.roles and not self._opens(record.name):
-                yield record.name
+        from tinyhost.device import opening
+        yield from opening.runners(self._opens)
 
     @property
     def _opened_devices(self) -> set[str]:
@@ -216,10 +151,8 @@ class Devices:
         self._defaults.clear()
         self._last_default = None
         self._checked.clear()
-        clear_selection()
-        clear_hooks()
-        clear_catalog()
-        clear_metadata()
+        from tinyhost.device import opening
+        opening.forget()
 
     def child_state(self) -> dict[str, Any]:
         """The variables a child process has to `env.restore` to see the devices this one sees."""
@@ -227,14 +160,6 @@ class Devices:
         if "DEV" not in state and (name := self._defaults.get((str(DEV), TINYHOST_PLUGINS.value))):
             state["DEV"] = name
         return state
-
-
-def _construct(name: str, target: Target, spec: DeviceSpec) -> Compiled:
-    cls = load_class(spec.device_class)
-    device = cls(name, target, spec)
-    if not isinstance(device, Compiled):
-        raise TypeError(f"{spec.device_class} must be a subclass of tinyhost.plugin.v1.Compiled, it is {cls!r}")
-    return device
 
 
 def _check_same(opened: Compiled, wanted: Target) -> None:

@@ -1,12 +1,13 @@
 """Products of matrices and tensors.
 
-Takes nodes; gives a broadcast multiply and a sum, which scheduling fuses. Operands are widened to the accumulation dtype
-before they are multiplied, so that narrow products are exact; the result returns to the operands' joint dtype.
+Takes nodes; gives a broadcast multiply and a sum, which scheduling fuses. Operands are widened to the accumulation
+dtype before they are multiplied, so that narrow products are exact; the result returns to the operands' joint dtype.
 """
 from __future__ import annotations
 
 import string
-from typing import TYPE_CHECKING, Any, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from tinyhost.dtype import least_upper_dtype, strong_dtype, sum_acc_dtype, to_dtype
 from tinyhost.errors import ShapeError

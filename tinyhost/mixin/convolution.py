@@ -1,11 +1,12 @@
 """Convolution and pooling over windows.
 
-Takes (batch, channels, *spatial) nodes; gives reductions over windows that ``_pool`` makes by repetition, for any number
-of spatial axes.
+Takes (batch, channels, *spatial) nodes; gives reductions over windows that ``_pool`` makes by repetition, for any
+number of spatial axes.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from tinyhost.dtype import dtypes
 from tinyhost.errors import ShapeError
@@ -47,8 +48,8 @@ class ConvolutionMixin(ContractionMixin):
         """
         (batch, channels), (out, per_group), kernel = self.shape[:2], weight.shape[:2], weight.shape[2:]
         if groups * per_group != channels or self.ndim != weight.ndim or out % groups:
-            raise ShapeError(f"conv of input {self.shape} with weight {weight.shape} and {groups} groups: the input needs "
-                             f"{groups * per_group} channels, {weight.ndim} axes, and the groups must divide {out}")
+            raise ShapeError(f"conv of input {self.shape} with weight {weight.shape} and {groups} groups: the input "
+                             f"needs {groups * per_group} channels and {weight.ndim} axes, and groups divide {out}")
         n = len(kernel)
         x = self.pad(spatial_padding(padding, n))._pool(kernel, stride, dilation)
         window = x.shape[2:2 + n]
@@ -56,12 +57,13 @@ class ConvolutionMixin(ContractionMixin):
         x = x.reshape((batch, groups, 1, per_group, *window, *kernel))
         x = x.permute((0, 1, 2, *range(4, 4 + n), 3, *range(4 + n, 4 + 2 * n)))
         w = weight.reshape((1, groups, out // groups, *(1,) * n, per_group, *kernel))
-        ret = x._product_sum(w, tuple(range(-1 - n, 0)), dtype if dtype is not None or x.dtype.is_float else dtypes.int32)
+        wanted = dtypes.int32 if dtype is None and not x.dtype.is_float else dtype
+        ret = x._product_sum(w, tuple(range(-1 - n, 0)), wanted)
         ret = ret.reshape((batch, out, *window))
         return ret if bias is None else ret + bias.reshape((1, -1, *(1,) * n))
 
-    def conv_transpose2d(self, weight: Self, bias: Self | None = None, groups: int = 1, stride: Any = 1, dilation: Any = 1,
-                         padding: Any = 0, output_padding: Any = 0) -> Self:
+    def conv_transpose2d(self, weight: Self, bias: Self | None = None, groups: int = 1, stride: Any = 1,
+                         dilation: Any = 1, padding: Any = 0, output_padding: Any = 0) -> Self:
         """Transposed convolution with ``weight`` of shape (in channels, out channels / groups, *kernel)."""
         kernel = weight.shape[2:]
         n = len(kernel)
@@ -84,7 +86,7 @@ class ConvolutionMixin(ContractionMixin):
         return x.shrink((None, None, *((0, k * s - (s - 1)) for k, s in zip(space, strides))))
 
     # *** pooling ***
-    def _ceil_padding(self, k_: tuple[int, ...], s_: tuple[int, ...], d_: tuple[int, ...], pads: Sequence[int]) -> list[int]:
+    def _ceil_padding(self, k_: Sequence[int], s_: Sequence[int], d_: Sequence[int], pads: Sequence[int]) -> list[int]:
         """Padding that lets the last partial window count."""
         out = list(pads)
         for i, (k, s, d, size) in enumerate(zip(k_, s_, d_, self.shape[-len(k_):])):

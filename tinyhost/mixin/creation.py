@@ -46,7 +46,7 @@ class CreationMixin(ElementwiseMixin, MovementMixin):
         else:
             dt = to_dtype(dtype)
             if not (dt.min <= min(start, last) and max(start, last) <= dt.max):
-                raise OverflowError(f"arange({start}, {stop}, {step}) does not fit {dt}, which holds {dt.min} to {dt.max}")
+                raise OverflowError(f"arange({start}, {stop}, {step}) does not fit {dt}: it holds {dt.min} to {dt.max}")
         if size == 0:
             return cls._const(0, dt).reshape((1,)).shrink(((0, 0),))
         count = cls._iota(size)
@@ -89,6 +89,12 @@ class CreationMixin(ElementwiseMixin, MovementMixin):
             return cls._const(0, dt).reshape((1, 1)).expand((n or 1, columns or 1)).shrink(((0, n), (0, columns)))
         return cls._iota(n).reshape((n, 1)).eq(cls._iota(columns)).cast(dt)
 
+    def _numbered(self, axis: int, ndim: int | None = None) -> Self:
+        """0, 1 ... along ``axis`` of self as int32, with extent 1 on the other axes."""
+        rank = self.ndim if ndim is None else ndim
+        number = self._iota(self.shape[axis]).cast(dtypes.int32)
+        return number.reshape(tuple(-1 if i == axis else 1 for i in range(rank)))
+
     @classmethod
     def _tri(cls, rows: Any, columns: Any, diagonal: Any = 0) -> Self:
         """Bool matrix, true at and above the given diagonal."""
@@ -96,8 +102,12 @@ class CreationMixin(ElementwiseMixin, MovementMixin):
 
     def triu(self, diagonal: Any = 0) -> Self:
         """Self on and above the diagonal of the last two axes, 0 below."""
-        return self._tri(*self.shape[-2:], diagonal).where(self, 0).cast(self.dtype) if 0 not in self.shape[-2:] else self
+        if 0 in self.shape[-2:]:
+            return self
+        return self._tri(*self.shape[-2:], diagonal).where(self, 0).cast(self.dtype)
 
     def tril(self, diagonal: Any = 0) -> Self:
         """Self on and below the diagonal of the last two axes, 0 above."""
-        return self._tri(*self.shape[-2:], diagonal + 1).where(0, self).cast(self.dtype) if 0 not in self.shape[-2:] else self
+        if 0 in self.shape[-2:]:
+            return self
+        return self._tri(*self.shape[-2:], diagonal + 1).where(0, self).cast(self.dtype)

@@ -58,8 +58,8 @@ def _extents(shape: tuple[Any, ...], groups: list[list[str]], sizes: dict[str, i
         if unknown:
             known[unknown[0]] = extent // rest
         if prod(known[n] for n in group) != extent and isinstance(extent, int):
-            raise ShapeError(f"axes {group} of rearrange formula {formula!r} multiply to {prod(known[n] for n in group)}, "
-                             f"but the extent in shape {shape} is {extent}")
+            raise ShapeError(f"axes {group} of rearrange formula {formula!r} multiply to "
+                             f"{prod(known[n] for n in group)}, but the extent in shape {shape} is {extent}")
     return known
 
 
@@ -81,7 +81,7 @@ def apply_rearrange(x: T, formula: str, sizes: dict[str, int]) -> T:
     right, right_groups = _parse(rhs, formula, ellipsis_axes)
     _check(left, right, sizes, formula)
     if len(left_groups) != x.ndim:
-        raise ShapeError(f"rearrange formula {formula!r} describes {len(left_groups)} axes, shape {x.shape} has {x.ndim}")
+        raise ShapeError(f"formula {formula!r} describes {len(left_groups)} axes, shape {x.shape} has {x.ndim}")
     extent = _extents(x.shape, left_groups, sizes, formula)
     kept = [n for n in left if n != "1"]
     y = x.reshape(tuple(extent[n] for n in kept))

@@ -222,7 +222,7 @@ class ElementwiseMixin(Node):
     def _bitop(self, op: Ops, x: Any, reverse: bool = False) -> Self:
         lhs, rhs = self._operands(x, reverse)
         if lhs.dtype.is_float or rhs.dtype.is_float:
-            raise DTypeError(f"{op.name} needs integers or bools, got {lhs.dtype} and {rhs.dtype}: cast or bitcast first")
+            raise DTypeError(f"{op.name} needs integers or bools, got {lhs.dtype} and {rhs.dtype}: cast or bitcast")
         return lhs.alu(op, rhs)
 
     def bitwise_and(self, x: Any, reverse: bool = False) -> Self:

@@ -5,13 +5,13 @@ Takes nodes, gives graphs of the mixins below. Losses follow torch: a ``reductio
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Callable, Literal, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tinyhost.dtype import dtypes, least_upper_dtype, sum_acc_dtype, to_dtype
 from tinyhost.errors import ShapeError
 from tinyhost.mixin.convolution import ConvolutionMixin
 from tinyhost.mixin.movement import make_tuple
-from tinyhost.mixin.reduce import Axes
 from tinyhost.mixin.sint import same, same_shape
 
 if TYPE_CHECKING:
@@ -96,7 +96,8 @@ class FunctionalMixin(ConvolutionMixin):
         """Cross entropy of probabilities self and targets ``Y``."""
         return (-Y * self.log() - (1 - Y) * (1 - self).log())._reduced(reduction)
 
-    def binary_crossentropy_logits(self, Y: Self, reduction: ReductionStr = "mean", pos_weight: Self | None = None) -> Self:
+    def binary_crossentropy_logits(self, Y: Self, reduction: ReductionStr = "mean",
+                                   pos_weight: Self | None = None) -> Self:
         """Cross entropy of logits self and targets ``Y``; ``pos_weight`` scales the positive class."""
         positive = Y * (-self).softplus()
         if pos_weight is not None:
@@ -130,17 +131,16 @@ class FunctionalMixin(ConvolutionMixin):
         """
         _check_smoothing(label_smoothing)
         dim = 0 if self.ndim == 1 else 1
-        classes = self.shape[dim]
         if same_shape(self.shape, Y.shape):
             target = Y
         elif same_shape(self.shape[:dim] + self.shape[dim + 1:], Y.shape):
-            number = self._iota(classes).cast(dtypes.int32).reshape(tuple(-1 if i == dim else 1 for i in range(self.ndim)))
             index = Y if Y.dtype.bitsize in (32, 64) else Y.cast(dtypes.int32)
-            target = index.unsqueeze(dim).eq(number).cast(self.dtype)
+            target = index.unsqueeze(dim).eq(self._numbered(dim)).cast(self.dtype)
         else:
-            raise ShapeError(f"cross_entropy of {self.shape} needs targets of that shape, or without axis {dim}, got {Y.shape}")
+            raise ShapeError(f"cross_entropy of {self.shape} needs targets of that shape or without axis {dim}, "
+                             f"got {Y.shape}")
         if label_smoothing:
-            target = target * (1 - label_smoothing) + label_smoothing / int(classes)
+            target = target * (1 - label_smoothing) + label_smoothing / int(self.shape[dim])
         ret = -(self.log_softmax(dim) * target).sum(dim)
         return ret._reduced(reduction)
 
@@ -154,9 +154,8 @@ class FunctionalMixin(ConvolutionMixin):
         dim = 0 if self.ndim == 1 else 1
         if not same_shape(self.shape[:dim] + self.shape[dim + 1:], Y.shape):
             raise ShapeError(f"nll_loss of {self.shape} needs targets without axis {dim}, got {Y.shape}")
-        number = self._iota(self.shape[dim]).cast(dtypes.int32).reshape(
-            tuple(-1 if i == dim else 1 for i in range(self.ndim)))
         index = Y if Y.dtype.bitsize in (32, 64) else Y.cast(dtypes.int32)
+        number = self._numbered(dim)
         hit = index.unsqueeze(dim).eq(number)
         scale = self._const(1.0, self.dtype)._broadcast_to(Y.shape) if weight is None else \
             hit.where(weight.reshape(number.shape), 0).sum(dim)
@@ -166,8 +165,8 @@ class FunctionalMixin(ConvolutionMixin):
         return loss.sum() / scale.sum() if reduction == "mean" else loss._reduced(reduction)
 
     # *** attention ***
-    def scaled_dot_product_attention(self, key: Self, value: Self, attn_mask: Self | None = None, dropout_p: float = 0.0,
-                                     is_causal: bool = False, enable_gqa: bool = False) -> Self:
+    def scaled_dot_product_attention(self, key: Self, value: Self, attn_mask: Self | None = None,
+                                     dropout_p: float = 0.0, is_causal: bool = False, enable_gqa: bool = False) -> Self:
         """Attention of queries self: ``softmax(q k^T / sqrt(d) + mask) v`` over (..., heads, tokens, d).
 
         Args:

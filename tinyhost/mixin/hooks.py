@@ -5,7 +5,8 @@ checker only, so that a class that forgets one fails with the usual AttributeErr
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from typing import Self

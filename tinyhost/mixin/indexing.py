@@ -38,7 +38,7 @@ def _slice(index: slice, size: Any, axis: int) -> AxisIndex:
     bounds = (index.start, index.stop, index.step)
     if isinstance(size, int) and all(b is None or not hasattr(b, "vmin") for b in bounds):
         numbers = range(*index.indices(size))
-        return AxisIndex("slice", numbers.start if len(numbers) else 0, len(numbers), numbers.step if len(numbers) else 1)
+        return AxisIndex("slice", numbers.start, len(numbers), numbers.step) if numbers else AxisIndex("slice", 0, 0)
     start, stop = 0 if index.start is None else index.start, size if index.stop is None else index.stop
     if index.step not in (None, 1):
         raise IndexError(f"slice {index} of axis {axis} has symbolic bounds: only step 1 is possible")
@@ -92,7 +92,7 @@ def _entry(e: Any, size: Any, axis: int, is_node: Any) -> AxisIndex:
         return _integer(e, size, axis)
     if hasattr(e, "__index__"):
         return _integer(e.__index__(), size, axis)
-    raise IndexError(f"{type(e).__name__} {e!r} is no index for axis {axis}: use ints, slices, None, ... or integer tensors")
+    raise IndexError(f"{type(e).__name__} {e!r} is no index for axis {axis}: use ints, slices, None, ..., int tensors")
 
 
 class IndexMixin(MovementMixin):

@@ -1,12 +1,13 @@
 """Movement methods: the same elements under another shape. No arithmetic on values happens here.
 
 Takes a node and shapes, orders and pairs; gives movement nodes through the ``_mop`` hook. Extents may be symbolic.
-Padding with a value has one form: ``WHERE(PAD(True), PAD(x), value)``. What PAD itself puts outside is "don't care", and
-for bools it is False, which makes ``PAD(True)`` the mask of the box.
+Padding with a value has one form: ``WHERE(PAD(True), PAD(x), value)``. What PAD itself puts outside is "don't care",
+and for bools it is False, which makes ``PAD(True)`` the mask of the box.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from tinyhost.errors import ShapeError
 from tinyhost.helpers import argfix, ceildiv, prod
@@ -60,7 +61,7 @@ class MovementMixin(Node):
             raise TypeError(f"an axis is an int, got {dim!r}")
         total = self.ndim + extra
         if not -max(1, total) <= dim <= max(1, total) - 1:
-            raise IndexError(f"axis {dim} is out of range [{-max(1, total)}, {max(1, total) - 1}] of shape {self.shape}")
+            raise IndexError(f"axis {dim} is outside of {-max(1, total)} to {max(1, total) - 1} of {self.shape}")
         return dim + total if dim < 0 else dim
 
     # *** the six movement ops ***
@@ -140,7 +141,7 @@ class MovementMixin(Node):
             return self
         for s, (o, n) in zip(self.shape, pairs):
             if not (resolve(o >= 0) and resolve(n >= 0) and resolve(s - o - n >= 0)):
-                raise ShapeError(f"cannot shrink {self.shape} to {tuple(arg)}: pair {(o, ssimplify(o + n))} lies outside {s}")
+                raise ShapeError(f"cannot shrink {self.shape} to {tuple(arg)}: {o} to {ssimplify(o + n)} is not in {s}")
         return self._mop(Ops.SHRINK, pairs)
 
     def _pad_box(self, pads: Sequence[tuple[sint, sint]]) -> Self:
@@ -278,14 +279,14 @@ class MovementMixin(Node):
         """Windows of ``size`` every ``step`` elements of ``dim``; the window is a new last axis."""
         dim = self._resolve_dim(dim)
         if size < 0 or step <= 0 or size > self.shape[dim]:
-            raise RuntimeError(f"cannot unfold axis {dim} of {self.shape}: size {size} must be in [0, {self.shape[dim]}] "
-                               f"and step {step} positive")
+            raise ShapeError(f"cannot unfold axis {dim} of {self.shape}: size {size} must be at most {self.shape[dim]}, "
+                             f"and step {step} be positive")
         order = (*(i for i in range(self.ndim) if i != dim), dim)
         pooled = self.permute(order)._pool((size,), step)
         last = pooled.ndim - 2
         return pooled.permute((*range(dim), last, *range(dim, last), last + 1))
 
-    def _pool(self, k_: tuple[sint, ...], stride: int | tuple[int, ...] = 1, dilation: int | tuple[int, ...] = 1) -> Self:
+    def _pool(self, k_: Shape, stride: int | tuple[int, ...] = 1, dilation: int | tuple[int, ...] = 1) -> Self:
         """Windows over the last axes: shape (..., *outputs, *k_), built by repetition, without copying by index."""
         n = len(k_)
         if self.ndim < n:

@@ -1,18 +1,19 @@
 """Padding, joining and cyclic moves.
 
-Takes nodes; gives views joined by WHERE. ``pad`` with a value is ``WHERE(PAD(True), PAD(x), value)``, ``cat`` selects each
-part by the mask of its box, so no values are added up.
+Takes nodes; gives views joined by WHERE. ``pad`` with a value is ``WHERE(PAD(True), PAD(x), value)``, ``cat`` selects
+each part by the mask of its box, so no values are added up.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from tinyhost.dtype import dtypes, least_upper_dtype
 from tinyhost.errors import ShapeError
 from tinyhost.helpers import argfix
 from tinyhost.mixin.elementwise import ElementwiseMixin
 from tinyhost.mixin.movement import MovementMixin, is_zero, make_tuple
-from tinyhost.mixin.sint import resolve, same, same_shape, smax, ssimplify
+from tinyhost.mixin.sint import resolve, same_shape, smax, ssimplify
 
 if TYPE_CHECKING:
     from typing import Self
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from tinyhost.mixin.sint import Shape, sint
 
 Pads = tuple[tuple[Any, Any], ...]
+
+
+def _is_pair(p: Any) -> bool:
+    return p is None or (isinstance(p, (tuple, list)) and len(p) == 2)
 
 
 def grouped_pads(padding: Sequence[Any], ndim: int) -> Pads:
@@ -30,8 +35,8 @@ def grouped_pads(padding: Sequence[Any], ndim: int) -> Pads:
     """
     flat = all(not isinstance(p, (tuple, list)) and p is not None for p in padding)
     if not flat:
-        if len(padding) != ndim or not all(p is None or (isinstance(p, (tuple, list)) and len(p) == 2) for p in padding):
-            raise ShapeError(f"padding needs a (before, after) pair or None for each of {ndim} axes, got {tuple(padding)}")
+        if len(padding) != ndim or not all(map(_is_pair, padding)):
+            raise ShapeError(f"padding needs (before, after) or None for each of {ndim} axes, got {tuple(padding)}")
         return tuple((0, 0) if p is None else (p[0], p[1]) for p in padding)
     if len(padding) % 2:
         raise ShapeError(f"flat padding needs an even number of values, got {tuple(padding)}")
@@ -51,7 +56,7 @@ class PadMixin(ElementwiseMixin, MovementMixin):
         """More elements around self: ``value``, or copies of self's own.
 
         Args:
-            padding: a (before, after) pair or None for each axis, or flat numbers, last axis first. Negative ones shrink.
+            padding: (before, after) or None for each axis, or flat numbers, last axis first. Negative ones shrink.
             mode: "constant", "reflect" (mirror without the edge), "replicate" (the edge), "circular".
             value: what "constant" fills in.
 
@@ -97,7 +102,7 @@ class PadMixin(ElementwiseMixin, MovementMixin):
         size = self.shape[axis]
         limit = size - 1 if mode == "reflect" else size
         if mode != "replicate" and not (resolve(before <= limit) and resolve(after <= limit)):
-            raise ShapeError(f"{mode} padding ({before}, {after}) of axis {axis} of {self.shape} must be at most {limit}")
+            raise ShapeError(f"{mode} padding ({before}, {after}) of axis {axis} of {self.shape} is over {limit}")
 
         def part(start: sint, stop: sint) -> Self:
             return self.shrink(tuple((start, stop) if i == axis else None for i in range(self.ndim)))
@@ -117,7 +122,8 @@ class PadMixin(ElementwiseMixin, MovementMixin):
         new = argfix(shape, *args)
         if len(new) != self.ndim:
             raise ShapeError(f"pad_to needs an extent for each axis of shape {self.shape}, got {new}")
-        return self.pad(tuple((0, 0) if n is None else (0, ssimplify(n - s)) for s, n in zip(self.shape, new)), value=value)
+        pads = tuple((0, 0) if n is None else (0, ssimplify(n - s)) for s, n in zip(self.shape, new))
+        return self.pad(pads, value=value)
 
     # *** joining ***
     def _at_joint_dtype(self, others: tuple[Self, ...]) -> list[Self]:
@@ -133,17 +139,17 @@ class PadMixin(ElementwiseMixin, MovementMixin):
         """
         first, *rest = argfix(self, *args)
         dim = first._resolve_dim(dim)
-        for t in rest:
-            if t.ndim != first.ndim or not all(same(a, b) for i, (a, b) in enumerate(zip(t.shape, first.shape)) if i != dim):
-                raise ShapeError(f"cat along axis {dim} needs equal other axes, got {[x.shape for x in (first, *rest)]}")
+        others = [t.shape[:dim] + t.shape[dim + 1:] if t.ndim == first.ndim else None for t in (first, *rest)]
+        if not all(o is not None and same_shape(o, others[0] or ()) for o in others):
+            raise ShapeError(f"cat along axis {dim} needs equal other axes, got {[t.shape for t in (first, *rest)]}")
         items = [t for t in first._at_joint_dtype(tuple(rest)) if not is_zero(t.shape[dim])]
         if len(items) < 2:
             return items[0] if items else first
         starts: list[sint] = [0]
         for t in items:
             starts.append(ssimplify(starts[-1] + t.shape[dim]))
-        pads = [tuple((start, ssimplify(starts[-1] - start - t.shape[dim])) if i == dim else (0, 0) for i in range(t.ndim))
-                for t, start in zip(items, starts)]
+        ends = [ssimplify(starts[-1] - stop) for stop in starts[1:]]
+        pads = [tuple(edge if i == dim else (0, 0) for i in range(first.ndim)) for edge in zip(starts, ends)]
         out = items[-1]._pad_box(pads[-1])
         for t, p in zip(items[-2::-1], pads[-2::-1]):
             out = t._box_mask(p).where(t._pad_box(p), out)

@@ -5,7 +5,8 @@ reshapes the result where axes are kept. Sums accumulate in a wider dtype where 
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tinyhost.dtype import dtypes, strong_dtype, sum_acc_dtype, to_dtype
 from tinyhost.mixin.activation import ActivationMixin

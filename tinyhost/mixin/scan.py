@@ -86,8 +86,7 @@ class ScanMixin(ReduceMixin, PadMixin, CreationMixin):
             return self.const_like(0).cast(dtypes.int32)
         axis = self._resolve_dim(axis)
         met = self.eq(values) | self.isnan() if self.dtype.is_float else self.eq(values)
-        number = self._iota(self.shape[axis]).reshape(tuple(-1 if i == axis else 1 for i in range(self.ndim)))
-        return met.where(number.cast(dtypes.int32), 0)._scan(Ops.MAX, axis)
+        return met.where(self._numbered(axis), 0)._scan(Ops.MAX, axis)
 
     # *** in log space ***
     def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:

@@ -51,10 +51,10 @@ class SelectMixin(SortMixin):
         """(hits, values) of self's shape with a last axis that runs over the index along ``dim``."""
         box = tuple((0, s) for s in index.shape)
         src = src.shrink(box).unsqueeze(-1).transpose(dim, -1)
-        hit = index.unsqueeze(-1).transpose(dim, -1).eq(
-            self._iota(self.shape[dim]).cast(index.dtype).reshape(tuple(-1 if i == dim else 1 for i in range(self.ndim + 1))))
+        hit = index.unsqueeze(-1).transpose(dim, -1).eq(self._numbered(dim, self.ndim + 1).cast(index.dtype))
         src = src._broadcast_to(hit.shape)
-        pads = tuple((0, 0) if i in (dim, self.ndim) else (0, s - n) for i, (s, n) in enumerate(zip((*self.shape, 0), hit.shape)))
+        whole = (*self.shape[:dim], hit.shape[dim], *self.shape[dim + 1:], hit.shape[-1])
+        pads = tuple((0, s - n) for s, n in zip(whole, hit.shape))
         return hit.pad(pads, value=False), src.pad(pads)
 
     def scatter(self, dim: int, index: Self, src: Any, reduce: str | None = None) -> Self:

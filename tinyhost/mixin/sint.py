@@ -5,7 +5,8 @@ answer here: the caller names the default. Imports no node class.
 """
 from __future__ import annotations
 
-from typing import Any, Iterable, Sequence, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
 # An extent. Nodes cannot be named on this floor, so the symbolic half is the protocol in the docstring.
 sint: TypeAlias = Any
@@ -101,7 +102,7 @@ def broadcast_shape(*shapes: Sequence[sint]) -> Shape:
             if is_one(extent):
                 extent = x
             elif not same(extent, x):
-                raise IndexError(f"cannot broadcast {', '.join(str(tuple(s)) for s in shapes)}: extents {extent} and {x} "
-                                 f"of axis {axis - rank} differ and neither is 1")
+                raise IndexError(f"cannot broadcast {', '.join(str(tuple(s)) for s in shapes)}: extents {extent} and "
+                                 f"{x} of axis {axis - rank} differ and neither is 1")
         out.append(extent)
     return tuple(out)

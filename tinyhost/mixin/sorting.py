@@ -26,8 +26,7 @@ class SortMixin(ScanMixin):
     # *** extremes ***
     def _first_where(self, hit: Self, axis: int, keepdim: bool) -> Self:
         n = hit.shape[axis]
-        countdown = (n - hit._iota(n)).cast(dtypes.int32).reshape(tuple(-1 if i == axis else 1 for i in range(hit.ndim)))
-        return n - hit.where(countdown, 0).max(axis, keepdim)
+        return n - hit.where(n - hit._numbered(axis), 0).max(axis, keepdim)
 
     def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
         """Index of the largest element, the first of several; NaN is largest."""

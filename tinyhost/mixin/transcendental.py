@@ -7,7 +7,8 @@ source.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from tinyhost.dtype import dtypes, least_upper_dtype
 from tinyhost.mixin.elementwise import ElementwiseMixin

@@ -218,6 +218,18 @@ class CStyleRenderer(Renderer):
         """An lvalue of several elements."""
         return f"(*({self.pointer_space}{self.type_name(u.dtype, lanes)}*)({base}+{index}))"
 
+    def declared_type(self, u: UOp) -> str:
+        """Type of the variable that holds a value."""
+        return self.type_name(u.dtype, lanes_of(u))
+
+    def register_type(self, dtype: DType, lanes: int) -> str:
+        """Type of the variable that is an accumulator."""
+        return self.type_name(dtype, lanes)
+
+    def register_value(self, value: str, u: UOp, lanes: int) -> str:
+        """A value in the form it has in an accumulator."""
+        return value
+
     def store_value(self, value: str, u: UOp, lanes: int) -> str:
         """A value in the form it has in memory."""
         return value
@@ -287,11 +299,7 @@ class _Writer:
     def value(self, u: UOp, text: str) -> None:
         """Declare a variable for ``u``."""
         name = self.names[u] = self.fresh(_PREFIX.get(u.op, "alu"))
-        self.line(f"{self.declared(u)} {name} = {text};")
-
-    def declared(self, u: UOp) -> str:
-        """Type of the variable of ``u``."""
-        return self.r.type_name(u.dtype, lanes_of(u))
+        self.line(f"{self.r.declared_type(u)} {name} = {text};")
 
     # *** statements ***
     def const(self, u: UOp) -> None:
@@ -307,7 +315,7 @@ class _Writer:
         name = self.names[u] = self.fresh("acc" if space is AddrSpace.REG else "local")
         t = self.r.type_name(u.dtype)
         if u in self.registers:
-            self.line(f"{self.r.type_name(u.dtype, u.arg.size)} {name};")
+            self.line(f"{self.r.register_type(u.dtype, u.arg.size)} {name};")
         else:
             self.line(f"{self.r.local_space if space is AddrSpace.LOCAL else ''}{t} {name}[{u.arg.size}];")
 
@@ -338,8 +346,8 @@ class _Writer:
     def store(self, u: UOp) -> None:
         place, n = u.src[0], lanes_of(u.src[0])
         value = self.names[u.src[1]]
-        if _storage(place.src[0]) not in self.registers:
-            value = self.r.store_value(value, u.src[1], n)
+        whole = _storage(place.src[0]) in self.registers
+        value = self.r.register_value(value, u.src[1], n) if whole else self.r.store_value(value, u.src[1], n)
         text = f"{self.names[place]} = {value};"
         self.line(text if len(u.src) == 2 else f"if ({self.names[u.src[2]]}) {{ {text} }}")
 

@@ -1,13 +1,14 @@
 """What a value costs when it is computed where it is read: buffers, operations, pending reductions.
 
-Takes the prepared graph and which nodes have storage; gives ``Facts`` for each node. A value reads ``leaves`` (at most
-``MANY`` - 1 are told apart), costs ``cost`` operations an element, and has a ``pending`` reduction when computing one
-element means running a whole REDUCE over memory. What is read through an EXPAND or inside a REDUCE is assumed stored when
-it has a pending reduction, because ``fuse.py`` stores it then.
+Takes the prepared graph and which nodes have storage; gives ``Facts`` for each node. A value reads ``leaves`` (at
+most ``MANY`` - 1 are told apart), costs ``cost`` operations an element, and has a ``pending`` reduction when
+computing one element means running a whole REDUCE over memory. What is read through an EXPAND or inside a REDUCE is
+assumed stored when it has a pending reduction, because ``fuse.py`` stores it then.
 """
 from __future__ import annotations
 
-from typing import Container, NamedTuple
+from collections.abc import Container
+from typing import NamedTuple
 
 from tinyhost.helpers import prod
 from tinyhost.schedule.graph import extent_of
@@ -45,7 +46,7 @@ def const_state(state: UOp) -> UOp | None:
     if not fill.is_const or target is not state.src[0]:
         return None
     region = region_of(target)
-    return fill if region is not None and region.whole and not region.root.op is Ops.COPY else None
+    return fill if region is not None and region.whole else None
 
 
 def elements(u: UOp) -> int:
@@ -87,7 +88,8 @@ def _combine(u: UOp, known: dict[UOp, Facts], stored: Container[UOp]) -> Facts:
     for i, s in enumerate(u.src):
         f = _used(s, known, stored)
         if f.pending:
-            if (u.op is Ops.INDEX and i == 0) or (s.shape != shape and elements(s) != elements(u) and u.op in GroupOp.ALU):
+            gathered = u.op is Ops.INDEX and i == 0
+            if gathered or (u.op in GroupOp.ALU and s.shape != shape and elements(s) != elements(u)):
                 f = _leaf(s)
             else:
                 pending = True

@@ -1,19 +1,21 @@
 """Sums over overlapping windows: which terms of a REDUCE over zero-padded views can differ from zero.
 
-Takes REDUCE(ADD) whose source is a chain of movement ops and zero paddings; gives a ``Fold``: the value under the chain, new
-reduction extents, and the place that each term reads. The gradient of a windowed view (``_pool``) is such a sum: it runs
-over repetitions r of an axis of n elements and reads window (r*n + x) // m at offset (r*n + x) % m, zero outside of
-(windows, offsets). Because window * m + offset fixes r, the sum runs over windows instead, without a division:
+Takes REDUCE(ADD) whose source is a chain of movement ops and zero paddings; gives a ``Fold``: the value under the
+chain, new reduction extents, and the place that each term reads. The gradient of a windowed view (``_pool``) is
+such a sum: it runs over repetitions r of an axis of n elements and reads window (r*n + x) // m at offset (r*n + x)
+% m, zero outside of (windows, offsets). Because window * m + offset fixes r, the sum runs over windows instead,
+without a division:
 
     sum_r [z // m < K and z % m < O] f(z // m, z % m), z = r*n + x   ->   sum_k [0 <= x - d*k < O] f(k, x - d*k)
 
-where (k*m + o) // n = f*k for all k < K, o < O, and (k*m + o) % n = d*k + o. Nothing is assumed that ranges do not prove.
+where (k*m + o) // n = f*k for all k < K, o < O, and (k*m + o) % n = d*k + o. Nothing is assumed that ranges do not
+prove.
 """
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from tinyhost.schedule.indexing import Gate, Indexing, Indices, Shape, both, is_static
+from tinyhost.schedule.indexing import Gate, Indexing, Indices, Shape, both, is_static, not_below
 from tinyhost.schedule.linear_form import Form, LinearForms
 from tinyhost.uop import GroupOp, Ops, UOp
 
@@ -39,7 +41,7 @@ class Fold(NamedTuple):
             form = math.replace(index, new)
             lo, hi = math.extent(form)
             i = math.build(form)
-            gate = both(gate, i >= 0 if lo < 0 else None)
+            gate = both(gate, not_below(i, 0) if lo < 0 else None)
             gate = both(gate, i < extent if hi >= extent else None)
         return tuple(math.build(math.replace(i, new)) for i in self.indices), gate
 
@@ -71,7 +73,7 @@ def _stand_ins(shape: Shape, first: int) -> Indices:
 
 def _zero_padded_chain(u: UOp) -> tuple[list[UOp], UOp]:
     """Movement ops, casts and zero paddings (as their PAD) from ``u`` down, and the value under them."""
-    chain = []
+    chain: list[UOp] = []
     while True:
         if u.op is Ops.WHERE and _is_zero_padding(u):
             u = u.src[1]
@@ -84,8 +86,9 @@ def _zero_padded_chain(u: UOp) -> tuple[list[UOp], UOp]:
 def _is_zero_padding(u: UOp) -> bool:
     """WHERE(PAD(True), PAD(x), 0) with equal boxes."""
     mask, padded, zero = u.src
-    return mask.op is Ops.PAD and padded.op is Ops.PAD and mask.src[1:] == padded.src[1:] and _literal(mask.src[0]) is True \
-        and mask.shape == padded.shape and _literal(zero) == 0
+    if mask.op is not Ops.PAD or padded.op is not Ops.PAD or mask.src[1:] != padded.src[1:]:
+        return False
+    return mask.shape == padded.shape and _literal(mask.src[0]) is True and _literal(zero) == 0
 
 
 def _literal(u: UOp) -> object:
@@ -124,8 +127,9 @@ class _Search:
         found: dict[tuple[UOp, int], None] = {}
         for e in (*self.indices, *(i for i, _ in self.bounds)):
             for u in e.toposort():
-                if u.op in (Ops.FLOORDIV, Ops.FLOORMOD) and u.src[1].op is Ops.CONST and r in self.math.parse(u.src[0])[1]:
-                    found[u.src[0], u.src[1].arg] = None
+                if u.op in (Ops.FLOORDIV, Ops.FLOORMOD) and u.src[1].op is Ops.CONST:
+                    if r in self.math.parse(u.src[0])[1]:
+                        found[u.src[0], u.src[1].arg] = None
         return list(found)
 
     def _solve(self, r: UOp, z: UOp, m: int) -> UOp | None:
@@ -156,11 +160,8 @@ class _Search:
         offset: Form = (rest[0] - d_const, dict(rest[1]))
         if d := d_terms.get(k, 0):
             offset[1][k] = -d
-        self._exchange({quotient: (0, {k: 1}), remainder: offset, r: (f_const, f_terms)}, z, quotient, remainder, offsets)
-        return k
-
-    def _exchange(self, new: dict[UOp, Form], z: UOp, quotient: UOp, remainder: UOp, offsets: int) -> None:
-        math = self.math
-        self.indices = tuple(math.build(math.replace(i, new)) for i in self.indices)
+        new: dict[UOp, Form] = {quotient: (0, {k: 1}), remainder: offset, r: (f_const, f_terms)}
         kept = [(math.build(math.replace(i, new)), d) for i, d in self.bounds if i not in (z, quotient, remainder)]
-        self.bounds = [(math.build(new[remainder]), offsets), *kept]
+        self.bounds = [(math.build(offset), offsets), *kept]
+        self.indices = tuple(math.build(math.replace(i, new)) for i in self.indices)
+        return k

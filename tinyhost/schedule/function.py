@@ -1,8 +1,8 @@
 """Inlining of FUNCTION calls: the body's parameters are replaced by the call's arguments.
 
-Takes a graph with GETTUPLE(FUNCTION(TUPLE body, args...)); gives the same graph without them. Parameters are flat storage,
-so each argument enters as a flat view of its largest shape. Calls nested in bodies are inlined by repeating the pass, once
-for each level of nesting.
+Takes a graph with GETTUPLE(FUNCTION(TUPLE body, args...)); gives the same graph without them. Parameters are flat
+storage, so each argument enters as a flat view of its largest shape. Calls nested in bodies are inlined by
+repeating the pass, once for each level of nesting.
 """
 from __future__ import annotations
 

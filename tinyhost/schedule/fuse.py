@@ -1,10 +1,11 @@
 """Fusion: which values of a tensor graph get storage, and so what each kernel computes.
 
-Takes a prepared graph; gives the planned kernels in dependency order. The walk goes from consumers to producers and hands
-each node the places at which it is read, as index expressions over the ranges of the reading kernels. A value read at one
-place is computed there. A value read at several places, or more often than it has elements, is stored when recomputing it
-is dear (``should_store``); a REDUCE over memory is never computed twice. A second pass, producers first, takes storage
-away again from values that turned out cheap. Movement ops and widening casts are never stored, their source is.
+Takes a prepared graph; gives the planned kernels in dependency order. The walk goes from consumers to producers and
+hands each node the places at which it is read, as index expressions over the ranges of the reading kernels. A value
+read at one place is computed there. A value read at several places, or more often than it has elements, is stored
+when recomputing it is dear (``should_store``); a REDUCE over memory is never computed twice. A second pass,
+producers first, takes storage away again from values that turned out cheap. Movement ops and widening casts are
+never stored, their source is.
 """
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from tinyhost.helpers import prod
 from tinyhost.schedule.cost import Facts, elements, facts_of
 from tinyhost.schedule.fold import Fold, find_fold
-from tinyhost.schedule.graph import Kernel, TensorGraph, extent_of
+from tinyhost.schedule.graph import Device, Kernel, TensorGraph, extent_of
 from tinyhost.schedule.indexing import Gate, Indexing, Indices, Shape, both, either
 from tinyhost.schedule.storage import region_of
 from tinyhost.uop import AxisType, GroupOp, Ops, UOp
@@ -90,7 +91,7 @@ class Fusion:
     def _read_value(self, kernel: Kernel) -> None:
         self._read(kernel.value, kernel, kernel.ranges, Reading(None, 1, False))
 
-    def open(self, u: UOp, device: str | None) -> Kernel:
+    def open(self, u: UOp, device: Device) -> Kernel:
         """A kernel that stores ``u`` in storage of its own on ``device``."""
         value = u.src[0] if u.op is Ops.CONTIGUOUS else u
         kernel = self.kernels[u] = Kernel(u, value, u.shape)

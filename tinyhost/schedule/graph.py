@@ -1,15 +1,17 @@
 """The prepared tensor graph as data for fusion: order, consumers, kernels to be.
 
-Takes a prepared SINK; gives its nodes sources first without shape operands and bodies, who uses what, and ``Kernel``, one
-planned kernel: the value it computes, the shape it runs over and the ranges of its axes. No decisions are made here.
+Takes a prepared SINK; gives its nodes sources first without shape operands and bodies, who uses what, and
+``Kernel``, one planned kernel: the value it computes, the shape it runs over and the ranges of its axes. No
+decisions are made here.
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from tinyhost.schedule.indexing import Indices, Shape
 from tinyhost.uop import AxisType, GroupOp, Ops, UOp
 
+Device: TypeAlias = str | tuple[str, ...] | None
 _NO_DATA = frozenset({Ops.STAGE, Ops.CONST, Ops.PARAM, Ops.BUFFER, Ops.RANGE})
 
 
@@ -52,18 +54,19 @@ def extent_of(dim: Any) -> int:
 
 
 class Kernel:
-    """A kernel to be: ``value`` computed over ``shape`` and stored for ``node`` (a STORE, CONTIGUOUS or computed value).
+    """A kernel to be: ``value`` computed over ``shape``, stored for ``node`` (a STORE, CONTIGUOUS or computed value).
 
     Its axes are RANGEs numbered from 0, an axis of one element is the literal 0. Reductions that run side by side over
     equal extents share their ranges; a reduction inside another gets its own.
     """
 
-    __slots__ = ("node", "value", "shape", "ranges", "sizes", "state", "device", "opts", "whole", "_reduce_ranges", "_next_id")
+    __slots__ = ("node", "value", "shape", "ranges", "sizes", "state", "device", "opts", "whole", "_reduce_ranges",
+                 "_next_id")
 
     def __init__(self, node: UOp, value: UOp, shape: Shape) -> None:
         self.node, self.value, self.shape = node, value, shape
         self.state: UOp = node  # what readers of the stored value depend on
-        self.device: str | None = None
+        self.device: Device = None
         self.opts: tuple[Any, ...] | None = None
         self.whole = True  # the target is all of some storage, in row-major order of shape
         self._next_id = 0

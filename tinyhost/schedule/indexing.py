@@ -1,15 +1,15 @@
 """Movement ops as index arithmetic: at which indices of its source an element of a view lies.
 
-Takes a movement node and a place in its result, gives the place in its source. A place is (indices, gate): one weakint
-expression for each axis and a bool node, None for true, outside of which the element is "don't care" (PAD). Where the gate
-holds every index lies inside its axis; that is what makes the leading quotient of a reshape need no remainder. Results
-are remembered, so equal views in different kernels cost one look-up. Symbolic extents go through general arithmetic.
+Takes a movement node and a place in its result, gives the place in its source. A place is (indices, gate): one
+weakint expression for each axis and a bool node, None for true, outside of which the element is "don't care" (PAD).
+Where the gate holds every index lies inside its axis; that is what makes the leading quotient of a reshape need no
+remainder. Results are remembered, so equal views in different kernels cost one look-up. Symbolic extents go through
+general arithmetic.
 """
 from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from tinyhost.helpers import prod
 from tinyhost.schedule.linear_form import LinearForms
 from tinyhost.uop import Ops, UOp
 
@@ -31,6 +31,11 @@ def either(a: Gate, b: Gate) -> Gate:
     if a is None or b is None:
         return None
     return a if a is b else UOp(Ops.OR, (a, b))
+
+
+def not_below(index: UOp, bound: Any) -> UOp:
+    """``index >= bound``"""
+    return UOp.const(bound - 1) < index if isinstance(bound, int) else bound - 1 < index
 
 
 def row_major(shape: Shape) -> tuple[int, ...]:
@@ -171,7 +176,7 @@ class Indexing:
     def _mirrored(self, index: UOp, extent: Any) -> UOp:
         if isinstance(extent, int):
             return self.math.mirror(index, extent - 1)
-        return (extent - 1 - index).simplify()
+        return UOp.const(extent - 1 - index).simplify()
 
     def _shrink(self, view: UOp, indices: Indices, gate: Gate) -> Place:
         return tuple(self._shifted(i, o, 1) for (o, _), i in zip(view.marg, indices)), gate
@@ -179,7 +184,7 @@ class Indexing:
     def _shifted(self, index: UOp, offset: Any, sign: int) -> UOp:
         if isinstance(offset, int):
             return self.math.shift(index, sign * offset) if offset else index
-        return (index + offset * sign).simplify()
+        return UOp.const(index + offset * sign).simplify()
 
     def _pad(self, view: UOp, indices: Indices, gate: Gate) -> Place:
         source = tuple(self._shifted(i, o, -1) for (o, _), i in zip(view.marg, indices))
@@ -191,7 +196,7 @@ class Indexing:
         for (offset, size), extent, i in zip(view.marg, view.src[0].shape, indices):
             lo, hi = self.math.extent(self.math.parse(i)) if isinstance(size, int) else i.bounds
             if not isinstance(offset, int) or (offset > 0 and lo < offset):
-                gate = both(gate, i >= offset)
+                gate = both(gate, not_below(i, offset))
             end = offset + extent
             if not isinstance(end, int):
                 end = end.simplify()
@@ -202,7 +207,7 @@ class Indexing:
     def inside(self, index: UOp, extent: Any) -> Gate:
         """Where ``index`` lies in an axis of ``extent``."""
         lo, hi = index.bounds
-        gate = index >= 0 if lo < 0 else None
+        gate = not_below(index, 0) if lo < 0 else None
         return gate if isinstance(extent, int) and hi < extent else both(gate, index < extent)
 
 

@@ -1,9 +1,9 @@
 """Limits of one kernel: number of operations and number of buffers.
 
 Takes the fusion decision; gives more values storage until every kernel keeps ``max_kernel_ops`` and
-``max_kernel_buffers`` of its device. A kernel that is too long is cut where the fewest values are live, in the second half
-of what is allowed, so a chain of n operations gives ceil(n / max_kernel_ops) kernels. Operands whose buffers do not fit
-together are stored, the one with most buffers first. Linear in the size of the graph.
+``max_kernel_buffers`` of its device. A kernel that is too long is cut where the fewest values are live, in the
+second half of what is allowed, so a chain of n operations gives ceil(n / max_kernel_ops) kernels. Operands whose
+buffers do not fit together are stored, the one with most buffers first. Linear in the size of the graph.
 """
 from __future__ import annotations
 
@@ -101,15 +101,18 @@ def _limit_buffers(fusion: Fusion, kernel: Kernel, body: list[UOp], limit: int) 
         while len(total) > limit - 1:
             largest = max((s for s in operands if len(sets.get(s, ())) > 1), key=lambda s: len(sets[s]), default=None)
             if largest is None:
-                raise ScheduleError(f"{u.op} of shape {u.shape} reads {len(total)} buffers at once, a kernel on {kernel.device} takes "
-                                    f"{limit} with its output: make some operands contiguous together first")
+                raise ScheduleError(f"{u.op} of shape {u.shape} reads {len(total)} buffers at once, a kernel on "
+                                    f"{kernel.device} takes {limit} with its output: join some operands in a "
+                                    "contiguous() value first")
             fusion.open(largest, kernel.device)
             sets[largest] = frozenset((largest,))
             total = frozenset().union(*(_buffers(fusion, kernel, s, sets, inside) for s in operands))
         sets[u] = total
 
 
-def _buffers(fusion: Fusion, kernel: Kernel, u: UOp, sets: dict[UOp, frozenset[UOp]], inside: set[UOp]) -> frozenset[UOp]:
+def _buffers(fusion: Fusion, kernel: Kernel, u: UOp, sets: dict[UOp, frozenset[UOp]],
+             inside: set[UOp]) -> frozenset[UOp]:
+    """The buffers that an operand stands for."""
     if u in inside:
         return sets[u]
     home = fusion.homes.get(u)

@@ -1,9 +1,10 @@
 """Index arithmetic on linear forms: sums of integer multiples of atoms, with exact division and remainder.
 
-Takes index expressions (weakint nodes) and gives index expressions in one canonical spelling: atoms by rank, multiples as
-``atom * c``, the constant last. An atom is a RANGE or anything that is no sum or multiple; its bounds decide whether a
-quotient or remainder vanishes. Works for the index math that movement ops produce, where it is an order of magnitude
-cheaper than general rewriting; what it cannot decide stays a FLOORDIV or FLOORMOD for the symbolic rules.
+Takes index expressions (weakint nodes) and gives index expressions in one canonical spelling: atoms by rank,
+multiples as ``atom * c``, the constant last. An atom is a RANGE or anything that is no sum or multiple; its bounds
+decide whether a quotient or remainder vanishes. Works for the index math that movement ops produce, where it is an
+order of magnitude cheaper than general rewriting; what it cannot decide stays a FLOORDIV or FLOORMOD for the
+symbolic rules.
 """
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ class LinearForms:
     def _parse(self, u: UOp) -> Form:
         if u.op is Ops.RANGE:
             return 0, {u: 1}
-        const, terms = 0, {}
+        const, terms = 0, Terms()
         stack = [(u, 1)]
         while stack:
             x, factor = stack.pop()
@@ -162,7 +163,7 @@ class LinearForms:
 
     def dot(self, indices: tuple[UOp, ...], strides: tuple[int, ...]) -> Form:
         """Sum of ``index * stride``."""
-        const, terms = 0, {}
+        const, terms = 0, Terms()
         for u, stride in zip(indices, strides):
             c, t = self.parse(u)
             const += c * stride

@@ -1,9 +1,10 @@
 """A planned kernel as an AST: the value's expression over the kernel's ranges, stored.
 
-Takes a ``Kernel`` and the fusion decision; gives ``Lowered``: SINK(END(STORE(INDEX(PARAM 0, i), value), ranges...)) with
-INDEX(PARAM, i) for what is read, REDUCE over ranges of its own, gates as WHERE(gate, i, Invalid) on indices, the storage
-behind each PARAM and the states that are read. Values are built on demand from (node, indices, gate), each once a kernel,
-on an explicit stack. Slots and ranges are numbered by first use, so equal kernels are the same node.
+Takes a ``Kernel`` and the fusion decision; gives ``Lowered``: SINK(END(STORE(INDEX(PARAM 0, i), value), ranges...))
+with INDEX(PARAM, i) for what is read, REDUCE over ranges of its own, gates as WHERE(gate, i, Invalid) on indices,
+the storage behind each PARAM and the states that are read. Values are built on demand from (node, indices, gate),
+each once a kernel, on an explicit stack. Slots and ranges are numbered by first use, so equal kernels are the same
+node.
 """
 from __future__ import annotations
 
@@ -180,8 +181,8 @@ class Lowering:
             return keys
         real = tuple(r for r in ranges if r.op is Ops.RANGE)
         term = src[0].cast(u.dtype)
-        if exists is not None and not (term.op is Ops.INDEX and term.src[1]._gated):
-            term = exists.where(term, UOp.const(0, u.dtype))
+        if exists is not None:
+            term = _zero_outside(exists, term)
         return UOp(Ops.REDUCE, (term, *real), (u.arg[0], 0)) if real else term
 
     def _reduce_ranges(self, u: UOp, over: Shape, indices: Indices, gate: Gate) -> Indices:
@@ -217,23 +218,18 @@ class Lowering:
         picks = self._get(keys)
         if picks is None:
             return self._missing(keys)
+        place = [pick.get_idx().cast(dtypes.weakint) for pick in picks]
         inner, guard = gate, None
-        place = []
-        for pick, extent in zip(picks, u.src[0].shape):
-            valid = pick.get_valid()
-            pick = pick.get_idx().cast(dtypes.weakint)
-            if valid.is_const:
-                guard = both(guard, self.indexing.inside(pick, extent))
-                valid = None
-            inner = both(inner, valid)
-            place.append(pick)
-        inner = both(inner, guard)
-        keys = [(u.src[0], (*place, *indices[at:]), inner)]
+        for pick, i, extent in zip(picks, place, u.src[0].shape):
+            if pick._gated:  # whoever built the index says where it holds
+                inner = both(inner, pick.src[0])
+            else:
+                guard = both(guard, self.indexing.inside(i, extent))
+        keys = [(u.src[0], (*place, *indices[at:]), both(inner, guard))]
         src = self._get(keys)
         if src is None:
             return keys
-        # a gated load reads 0 by itself; anything else computed out of range is replaced
-        return src[0] if guard is None or (src[0].op is Ops.INDEX and src[0].src[1]._gated) else guard.where(src[0], src[0].const_like(0))
+        return src[0] if guard is None else _zero_outside(guard, src[0])
 
     def _bitcast(self, u: UOp, indices: Indices, gate: Gate) -> UOp | list[Key]:
         x = u.src[0]
@@ -287,7 +283,7 @@ class Lowering:
 
 
 def lower_kernel(fusion: Fusion, kernel: Kernel) -> list[tuple[Kernel, Lowered]]:
-    """``kernel`` lowered; when it would overwrite what it still has to read, a kernel that stores its value comes first."""
+    """``kernel`` lowered; if it would overwrite what it still has to read, its value is stored by a kernel before."""
     lowering = Lowering(fusion, kernel)
     store = lowering.store()
     if not lowering.own_reads or not lowering.overwrites_own_input():
@@ -319,6 +315,13 @@ def _finish(lowering: Lowering, store: UOp) -> Lowered:
     roots = {p: root for root, p in lowering.params.items()}
     return Lowered(sink.substitute(new, walk=True), [roots[p] for p in params], list(lowering.states),
                    [u for u in nodes if u.op is Ops.PARAM and u.arg.size is None])
+
+
+def _zero_outside(gate: UOp, value: UOp) -> UOp:
+    """``value`` where ``gate`` holds, else 0; a gated load reads 0 by itself."""
+    if value.op is Ops.INDEX and value.src[1]._gated:
+        return value
+    return gate.where(value, UOp.const(0, value.dtype))
 
 
 def _unsigned(size: int) -> DType:

@@ -1,9 +1,9 @@
 """From kernels, copies and calls to an ordered LINEAR.
 
-Takes the fusion decision; gives LINEAR(CALL...), each CALL with its buffers. What runs before what follows from states: an
-item that reads a state comes after everything that produced it (the effects of an AFTER, and of the states before it), and
-before every effect that replaces that state. Items without an order between them run as they are first needed, depth
-first, so temporaries die early. New storage is numbered in order of execution.
+Takes the fusion decision; gives LINEAR(CALL...), each CALL with its buffers. What runs before what follows from
+states: an item that reads a state comes after everything that produced it (the effects of an AFTER, and of the
+states before it), and before every effect that replaces that state. Items without an order between them run as they
+are first needed, depth first, so temporaries die early. New storage is numbered in order of execution.
 """
 from __future__ import annotations
 
@@ -59,12 +59,14 @@ class Ordering:
         elif u.op is Ops.STORE:
             self._collect_direct_copy(u)
         elif u.op is Ops.CALL:
-            self.items[u] = Item(u, u.src[0], [_argument(a) for a in u.src[1:]], [state_of(a) for a in u.src[1:] if a.shape != ()])
+            states = [state_of(a) for a in u.src[1:] if a.shape != ()]
+            self.items[u] = Item(u, u.src[0], [_argument(a) for a in u.src[1:]], states)
 
     def _check_runs(self, kernel: Kernel) -> None:
         if self.caps_of(kernel.device).storage_only:
-            raise ScheduleError(f"cannot run a kernel on {kernel.device} (for {kernel.value.op} of shape {kernel.shape}): it only "
-                                "stores data; copy to another device before computing")
+            what = f"{kernel.value.op} of shape {kernel.shape}"
+            raise ScheduleError(f"cannot run a kernel on {kernel.device} (for {what}): it only stores data; "
+                                "copy to another device before computing")
 
     def _collect_copy(self, u: UOp) -> None:
         users = self.fusion.graph.consumers[u]
@@ -80,7 +82,8 @@ class Ordering:
     def _add_copy(self, node: UOp, copy: UOp, target: UOp | Region) -> None:
         source = region_of(copy.src[0])
         assert source is not None, f"copy of {copy.src[0].op} without storage"
-        body = UOp(Ops.COPY, (UOp(Ops.PARAM, (), ParamArg(1, source.dtype, source.size, device=copy.src[0].device)),), copy.arg)
+        param = UOp(Ops.PARAM, (), ParamArg(1, source.dtype, source.size, device=copy.src[0].device))
+        body = UOp(Ops.COPY, (param,), copy.arg)
         self.items[node] = Item(node, body, [target, source], [source.state])
 
     # *** order ***
@@ -140,8 +143,9 @@ class Ordering:
 
     def _cycle(self, item: Item) -> None:
         what = storage_root(item.node.src[0]) if item.node.op is Ops.STORE else item.node
-        raise ScheduleError(f"cycle detected in assign graph: {what.op} of shape {what.shape} on {what.device} is read in its old and its "
-                            "new state by computations that need each other; make the old value contiguous() and realize it first")
+        raise ScheduleError(f"cycle detected in assign graph: {what.op} of shape {what.shape} on {what.device} is "
+                            "read in its old and its new state by computations that need each other; realize a "
+                            "contiguous() copy of the old value first")
 
     # *** calls ***
     def _emit(self, item: Item) -> UOp:
@@ -165,6 +169,7 @@ class Ordering:
         if buffer is None:
             kernel = self.fusion.kernels.get(root)
             device = root.device if kernel is None else kernel.device
+            assert device is not None, f"storage of {root.op} has no device"
             buffer = UOp.new_buffer(device, root.max_numel(), strong_dtype(root.dtype), len(self.buffers))
             self.buffers[root] = buffer
         return buffer

@@ -1,13 +1,15 @@
 """Preparation of a tensor graph: everything that is decided before index ranges are.
 
-Takes a SINK of effects; gives an equal graph in the small grammar that ``fuse.py`` reads: leaves (PARAM, BUFFER, CONST,
-index sequences), AFTER states, COPY of whole storage, CONTIGUOUS, movement, element-wise ops, REDUCE, STACK and INDEX. FUNCTION
-calls are inlined, gradient marks and empty values are gone, COPY sources and call arguments have storage, variables are
-scalar PARAMs (their bindings are returned beside the graph). One walk, sources first, one handler for each op.
+Takes a SINK of effects; gives an equal graph in the small grammar that ``fuse.py`` reads: leaves (PARAM, BUFFER,
+CONST, index sequences), AFTER states, COPY of whole storage, CONTIGUOUS, movement, element-wise ops, REDUCE, STACK
+and INDEX. FUNCTION calls are inlined, gradient marks and empty values are gone, COPY sources and call arguments
+have storage, variables are scalar PARAMs (their bindings are returned beside the graph). One walk, sources first,
+one handler for each op.
 """
 from __future__ import annotations
 
-from typing import Callable, TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from tinyhost.capabilities import Capabilities
 from tinyhost.errors import ScheduleError
@@ -16,7 +18,7 @@ from tinyhost.schedule.split import split_reduce
 from tinyhost.schedule.storage import LEAVES, is_storage, region_of, storage_root
 from tinyhost.uop import GroupOp, Ops, ParamArg, UOp
 
-CapsOf: TypeAlias = Callable[[str | None], Capabilities]
+CapsOf: TypeAlias = Callable[[Any], Capabilities]  # by device name
 _DATA = GroupOp.Movement | GroupOp.Elementwise | {Ops.REDUCE, Ops.STACK, Ops.INDEX, Ops.CONTIGUOUS, Ops.COPY}
 _MULTI = frozenset({Ops.UNSHARD, Ops.MSTACK, Ops.MSELECT, Ops.ALLREDUCE})
 
@@ -30,7 +32,8 @@ class Preparation:
         self.handlers: dict[Ops, Callable[[UOp], UOp]] = {
             Ops.DETACH: lambda u: u.src[0], Ops.CONTIGUOUS_BACKWARD: lambda u: u.src[0], Ops.BUFFER: self.scalar,
             Ops.PARAM: self.scalar, Ops.CONTIGUOUS: self.contiguous, Ops.COPY: self.copy, Ops.CALL: self.call,
-            Ops.STORE: self.store, Ops.AFTER: self.after, Ops.BITCAST: self.bitcast, Ops.REDUCE: self.reduce, Ops.SINK: self.sink}
+            Ops.STORE: self.store, Ops.AFTER: self.after, Ops.BITCAST: self.bitcast, Ops.REDUCE: self.reduce,
+            Ops.SINK: self.sink}
 
     def run(self, sink: UOp) -> UOp:
         """The prepared graph."""
@@ -52,8 +55,8 @@ class Preparation:
                 if handler is not None:
                     node = handler(node)
                 elif u.op in _MULTI:
-                    raise ScheduleError(f"{u.op} over devices {u.device} reached the scheduler: values on several devices are "
-                                        "lowered to one graph for each device before scheduling")
+                    raise ScheduleError(f"{u.op} over devices {u.device} reached the scheduler: values on several "
+                                        "devices are lowered to one graph for each device before scheduling")
             if node is not u:
                 new[u] = node
         return new.get(sink, sink)
@@ -69,8 +72,9 @@ class Preparation:
         name = a.name or f"p{a.slot}"
         known = self.bindings.setdefault(name, value)
         if known is not value and known.op is Ops.AFTER and value.op is Ops.AFTER:
-            raise ScheduleError(f"bind mismatch on {name}, {known.src[1].src[1].render()} != {value.src[1].src[1].render()}: "
-                                "one schedule uses one value of a variable")
+            values = [n.src[1].src[1].render() for n in (known, value)]
+            raise ScheduleError(f"bind mismatch on {name}, {' != '.join(values)}: one schedule uses one value of a "
+                                "variable")
         if value.op is Ops.AFTER:
             self.bindings[name] = value
         return UOp(Ops.PARAM, (), ParamArg(-1, a.dtype, None, a.vmin_vmax, a.multiple_of, name, a.addrspace))
@@ -101,8 +105,8 @@ class Preparation:
             chain.append(x)
             x = x.src[0]
         if not is_storage(storage_root(x)):
-            raise ScheduleError(f"cannot compute {x.op} on {x.device}: it only stores data; copy the operands to another device "
-                                "before computing")
+            raise ScheduleError(f"cannot compute {x.op} on {x.device}: it only stores data; copy the operands to "
+                                "another device before computing")
         out = UOp(Ops.COPY, (x,), u.arg)
         for view in reversed(chain):
             out = UOp(view.op, (out, *view.src[1:]), view.arg)
@@ -110,7 +114,8 @@ class Preparation:
 
     def call(self, u: UOp) -> UOp:
         """Arguments of an opaque call are whole storage."""
-        return UOp(Ops.CALL, (u.src[0], *(a if is_whole(a) or a.shape == () else UOp(Ops.CONTIGUOUS, (a,)) for a in u.src[1:])), u.arg)
+        args = [a if a.shape == () or is_whole(a) else UOp(Ops.CONTIGUOUS, (a,)) for a in u.src[1:]]
+        return UOp(Ops.CALL, (u.src[0], *args), u.arg)
 
     # *** effects ***
     def store(self, u: UOp) -> UOp:
@@ -139,8 +144,8 @@ class Preparation:
         if place.op is Ops.BITCAST:
             return UOp(Ops.BITCAST, (UOp(Ops.AFTER, (place.src[0], *deps)),), place.arg)
         if storage_root(place).op not in LEAVES:
-            raise ScheduleError(f"cannot store into {storage_root(place).op} of shape {place.shape}: it has no storage; call "
-                                "contiguous() on the target first")
+            raise ScheduleError(f"cannot store into {storage_root(place).op} of shape {place.shape}: it has no "
+                                "storage; call contiguous() on the target first")
         return UOp(Ops.AFTER, (place, *deps))
 
     def sink(self, u: UOp) -> UOp:
@@ -153,7 +158,9 @@ class Preparation:
         x = u.src[0]
         if x.dtype is u.arg:
             return x
-        return UOp(Ops.BITCAST, x.src, u.arg) if x.op is Ops.BITCAST and x.src[0].dtype.itemsize == u.arg.itemsize == x.arg.itemsize else u
+        if x.op is Ops.BITCAST and x.src[0].dtype.itemsize == x.arg.itemsize == u.arg.itemsize:
+            return x.src[0].bitcast(u.arg)
+        return u
 
     def reduce(self, u: UOp) -> UOp:
         """A reduction of nothing is its identity; a long one is done in two stages."""
@@ -186,7 +193,8 @@ def without_bitcast(target: UOp) -> UOp:
         if v.op is not Ops.BITCAST:
             u = UOp(v.op, (u, *v.src[1:]), v.arg)
         elif v.arg.itemsize != v.src[0].dtype.itemsize:
-            raise ScheduleError(f"cannot store {v.arg} into storage of {v.src[0].dtype}: bitcast the value to {v.src[0].dtype} instead")
+            own = v.src[0].dtype
+            raise ScheduleError(f"cannot store {v.arg} into storage of {own}: bitcast the value to {own} instead")
     return u
 
 

@@ -1,8 +1,8 @@
 """Storage under a value: which buffer a chain of views stands on, in which state, and whether the view is one block.
 
-Takes places: chains of movement ops, BITCAST and AFTER over a storage node (PARAM, BUFFER, or a value that gets storage:
-CONTIGUOUS, COPY). Gives the storage node, the state (the outermost AFTER, else the storage itself) and the byte range of
-contiguous views. Looks at structure only; index expressions are in ``indexing.py``.
+Takes places: chains of movement ops, BITCAST and AFTER over a storage node (PARAM, BUFFER, or a value that gets
+storage: CONTIGUOUS, COPY). Gives the storage node, the state (the outermost AFTER, else the storage itself) and the
+byte range of contiguous views. Looks at structure only; index expressions are in ``indexing.py``.
 """
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ Does not walk the graph and caches nothing: the node does both.
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from tinyhost.dtype import DType, Invalid, dtypes, least_upper_dtype
 from tinyhost.ops import Ops
@@ -22,9 +23,9 @@ _FULL: dict[DType, Interval] = {}
 
 
 def full_range(dtype: DType) -> Interval:
-    """All values of ``dtype``: its smallest and its largest."""
+    """All values of ``dtype``: its smallest and its largest; for floats the infinities, whether it has them or not."""
     if (r := _FULL.get(dtype)) is None:
-        r = _FULL[dtype] = (dtype.min, dtype.max)
+        r = _FULL[dtype] = (-math.inf, math.inf) if dtype.is_float else (dtype.min, dtype.max)
     return r
 
 

@@ -1,12 +1,12 @@
 """Gradients of calls: the backward function of a FUNCTION, and custom gradients.
 
-A FUNCTION's results are read by GETTUPLE; their gradients meet in one TUPLE (NOOP marks a result nobody used), from which
-one backward FUNCTION is built. Its arguments are the forward arguments it needs, then the gradients.
+A FUNCTION's results are read by GETTUPLE; their gradients meet in one TUPLE (NOOP marks a result nobody used), from
+which one backward FUNCTION is built. Its arguments are the forward arguments it needs, then the gradients.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Callable
 
 from tinyhost.ops import Ops
 from tinyhost.uop.node import UOp
@@ -43,7 +43,7 @@ def function_gradient(call: UOp, g: UOp, compute: Compute) -> SrcGradients:
     if info.grad_fxn is not None:
         return _custom(call, grads)
     if call.op is Ops.CALL:
-        raise RuntimeError(f"call {info.name or ''} has an opaque body and no grad_fxn: give it one, or detach() its inputs")
+        raise RuntimeError(f"call {info.name or ''} has an opaque body and no grad_fxn: give one, or detach() its inputs")
     return _backward_function(call, grads, compute)
 
 
@@ -72,8 +72,8 @@ def _backward_function(call: UOp, grads: tuple[UOp, ...], compute: Compute) -> S
 
 def _float_params(body: UOp, count: int) -> list[UOp]:
     """Flat PARAMs of the body that carry gradients, by slot; views of them inside the body pass theirs on."""
-    found = [u for u in body.toposort(enter_calls=False) if u.op is Ops.PARAM and 0 <= u.arg.slot < count and u.dtype.is_float]
-    return sorted(found, key=lambda u: int(u.arg.slot))
+    params = (u for u in body.toposort(enter_calls=False) if u.op is Ops.PARAM and 0 <= u.arg.slot < count)
+    return sorted((u for u in params if u.dtype.is_float), key=lambda u: int(u.arg.slot))
 
 
 def _reuse_forward(call: UOp, results: UOp) -> tuple[UOp, tuple[UOp, ...]]:

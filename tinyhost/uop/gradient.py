@@ -1,13 +1,14 @@
 """Reverse-mode gradients of tensor graphs.
 
-Takes a root, the gradient of a final value with respect to it, and target nodes; gives a graph for each target that the
-root depends on. One rule for each op, in a table; integers, bools, comparisons and DETACH carry no gradient. The walk is
-iterative and visits only nodes on a path to a target.
+Takes a root, the gradient of a final value with respect to it, and target nodes; gives a graph for each target that
+the root depends on. One rule for each op, in a table; integers, bools, comparisons and DETACH carry no gradient. The
+walk is iterative and visits only nodes on a path to a target.
 """
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from tinyhost.dtype import dtypes, sum_acc_dtype
 from tinyhost.ops import GroupOp, Ops
@@ -212,7 +213,8 @@ def _added(old: UOp | None, new: UOp) -> UOp:
         return new
     if old.op is not Ops.TUPLE:
         return old + new
-    return UOp.maketuple(*(b if a.op is Ops.NOOP else a if b.op is Ops.NOOP else a + b for a, b in zip(old.src, new.src)))
+    return UOp.maketuple(*(b if a.op is Ops.NOOP else a if b.op is Ops.NOOP else a + b
+                           for a, b in zip(old.src, new.src)))
 
 
 _CARRIERS = frozenset({Ops.STORE, Ops.FUNCTION, Ops.CALL, Ops.TUPLE})  # no value of their own, but on the path

@@ -7,7 +7,6 @@ What an op means is in ``semantics.py``; the tables behind the properties are in
 """
 from __future__ import annotations
 
-import hashlib
 import threading
 import weakref
 from typing import Any, Callable, Iterator, Sequence, TypeVar
@@ -122,6 +121,13 @@ class UOp(OpMixin):
     # *** derived properties ***
     def _fill(self, slot: str, rule: Callable[[UOp], Any], data_src: Callable[[UOp], tuple[UOp, ...]] | None = None) -> Any:
         """Compute ``slot`` for this node and whatever below lacks it, sources first, without recursion."""
+        for s in self.src if data_src is None else data_src(self):
+            if getattr(s, slot) is _UNSET:
+                break
+        else:  # the common case: everything below is known
+            value = rule(self)
+            setattr(self, slot, value)
+            return value
         stack = [self]
         while stack:
             u = stack[-1]
@@ -668,8 +674,13 @@ class UOp(OpMixin):
             if done:
                 out[u] = None
             elif u not in out and (gate is None or gate(u)):
+                src = u.src
+                if not src:
+                    out[u] = None
+                    continue
                 push((u, True))
-                src = u.src if enter_calls or u.op not in _CALLS or _is_address_call(u) else u.src[1:]
+                if not enter_calls and u.op in _CALLS and not _is_address_call(u):
+                    src = src[1:]
                 for s in reversed(src):
                     if s not in out:
                         push((s, False))
@@ -836,7 +847,8 @@ def _dtype_rule(u: UOp) -> DType:
 
 
 def _key_rule(u: UOp) -> bytes:
-    h = hashlib.sha256(f"{u.op.value}|{type(u.arg).__name__}|{u.arg!r}|{u.tag!r}".encode())
+    from hashlib import sha256  # OpenSSL, at the first key
+    h = sha256(f"{u.op.value}|{type(u.arg).__name__}|{u.arg!r}|{u.tag!r}".encode())
     for s in u.src:
         h.update(s._key_)
     return h.digest()

@@ -1,15 +1,16 @@
 """Text for nodes: ``repr``, index expressions, and a listing with one line per node.
 
-Takes any object with ``op, src, arg, tag`` (it imports no node class) and gives strings. Nothing recurses: the functions
-work at any depth; indentation and the length of an expression are capped so that the text of a deep or heavily shared
-graph stays linear in its size.
+Takes any object with ``op, src, arg, tag`` (it imports no node class) and gives strings. Nothing recurses: the
+functions work at any depth; indentation and the length of an expression are capped so that the text of a deep or
+heavily shared graph stays linear in its size.
 
 Does not simplify: a caller that wants the simplified expression simplifies first.
 """
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from tinyhost.dtype import Invalid
 from tinyhost.ops import AddrSpace, Ops

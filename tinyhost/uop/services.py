@@ -16,8 +16,7 @@ _LAZY = {
     "repr": "tinyhost.uop.printing:tree",
     "min_max": "tinyhost.uop.bounds:min_max",
 }
-_OWNERS = {"buffer": "tinyhost.device", "from_buffer": "tinyhost.device", "on_buffer_pickle": "tinyhost.device",
-           "on_buffer_unpickle": "tinyhost.device"}
+_OWNERS = dict.fromkeys(("buffer", "from_buffer", "on_buffer_pickle", "on_buffer_unpickle"), "tinyhost.device.buffer")
 _services: dict[str, Callable[..., Any]] = {}
 
 

@@ -240,5 +240,8 @@ class OpcodeTable:
     def __contains__(self, name: str) -> bool:
         return name in self._load()
 
+    def __reduce__(self) -> str:
+        return "X86Ops"
+
 
 X86Ops = OpcodeTable()

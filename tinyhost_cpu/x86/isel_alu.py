@@ -15,7 +15,9 @@ from tinyhost.uop import UOp
 from tinyhost_cpu.x86.insns import X86Ops
 from tinyhost_cpu.x86.isel_bool import A, AE, B, CONDITION_NAMES, G, L, logic, through_float
 from tinyhost_cpu.x86.operands import (
+    FLOAT_OF_WIDTH,
     HALVES,
+    NO_INDEX,
     as_int,
     float_constant,
     float_op,
@@ -31,6 +33,7 @@ from tinyhost_cpu.x86.operands import (
     reg,
     short_imm,
     splat,
+    to_vector_register,
     vec,
     vec_or_mem,
     view,
@@ -96,7 +99,6 @@ def _int_scalar(sel: Selection, u: UOp, dtype: DType) -> UOp:
 
 def _lea(sel: Selection, left: UOp, right: UOp, size: int) -> UOp:
     """left + right without touching either register."""
-    from tinyhost_cpu.x86.operands import NO_INDEX
     base = view(sel, left, dtypes.int64)
     if right.op is Ops.CAST:
         return sel.emit(X86Ops.LEA, int_dtype(size), (base, NO_INDEX, right, imm(dtypes.uint8, 1)))
@@ -346,7 +348,7 @@ def splat_bits(sel: Selection, bits: int, dtype: DType, lanes: int) -> UOp:
     """A bit pattern of the width of ``dtype`` in every lane, as that type."""
     size = dtype.itemsize
     whole = int_dtype(size)
-    node = sel.pure(X86Ops.VMOVQ if size == 8 else X86Ops.VMOVD, whole, (int_constant(sel, bits, size == 8),))
+    node = to_vector_register(sel, int_constant(sel, bits, size == 8), FLOAT_OF_WIDTH[size])
     if lanes == 1:
         return view(sel, node, dtype)
     return view(sel, sel.pure(int_vec_op("VPBROADCAST", size), whole, (node,), lanes), dtype, lanes)

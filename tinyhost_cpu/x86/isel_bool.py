@@ -167,7 +167,7 @@ def _exact_ones(sel: Selection, dtype: DType, lanes: int) -> UOp:
 def splat_mask(sel: Selection, node: UOp, width: int, lanes: int) -> UOp:
     """A scalar mask in every lane."""
     dtype = int_dtype(width)
-    return sel.pure(int_vec_op("VPBROADCAST", width), dtype, (view(sel, node, FLOAT_OF_WIDTH[max(width, 4)]),), lanes)
+    return sel.pure(int_vec_op("VPBROADCAST", width), dtype, (view(sel, node, FLOAT_OF_WIDTH[width]),), lanes)
 
 
 def _scalar_mask(sel: Selection, u: UOp, width: int) -> UOp:

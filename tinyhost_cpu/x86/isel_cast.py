@@ -199,7 +199,10 @@ def _narrow_to_half(sel: Selection, node: UOp, dst: DType, lanes: int) -> UOp:
 
 
 def _round_to_odd(sel: Selection, node: UOp, lanes: int) -> UOp:
-    """float64 as a float32 whose last bit is sticky: cut to 24 bits of mantissa, the rest folded into the last one."""
+    """float64 cut to 12 bits of mantissa, the last of which is set where anything was lost, as float32.
+
+    Rounding that to 10 bits or fewer is one rounding of the float64, subnormal results included.
+    """
     quad, width = dtypes.int64, max(lanes, 2)
 
     def emit(op: str, *src: UOp) -> UOp:
@@ -207,9 +210,9 @@ def _round_to_odd(sel: Selection, node: UOp, lanes: int) -> UOp:
 
     def bits(value: int) -> UOp:
         return splat(sel, int_constant(sel, value, True), quad, width)
-    rest = bits((1 << 29) - 1)
+    rest = bits((1 << 40) - 1)
     whole = view(sel, node, quad, width)
-    sticky = emit("VPAND", emit("VPADDQ", emit("VPAND", whole, rest), rest), bits(1 << 29))
+    sticky = emit("VPAND", emit("VPADDQ", emit("VPAND", whole, rest), rest), bits(1 << 40))
     odd = emit("VPOR", emit("VPANDN", rest, whole), sticky)
     return float_to_float(sel, view(sel, odd, F64, lanes), F64, F32, lanes)
 

@@ -32,6 +32,7 @@ from tinyhost_cpu.x86.operands import (
     reg,
     short_imm,
     signed,
+    splat,
     vec,
     view,
     zero,
@@ -126,8 +127,7 @@ def index_register(sel: Selection, u: UOp) -> UOp:
 
 def _add_scaled(sel: Selection, base: UOp, node: UOp, scale: int) -> UOp:
     """base + node * scale in a register."""
-    if scale not in SCALES:
-        node, scale = sel.pure(X86Ops.IMUL, dtypes.int64, (node, short_imm(scale))), 1
+    node, scale = _scaled(sel, node, scale)
     return sel.pure(X86Ops.LEA, dtypes.uint64, (base, node, short_imm(0), imm(dtypes.uint8, scale)))
 
 
@@ -164,10 +164,20 @@ def _resolve(sel: Selection, buf: UOp, idx: UOp) -> tuple[UOp, UOp, int, int]:
         merged[u] = merged.get(u, 0) + c
     nodes = [(index_register(sel, u), c * size) for u, c in merged.items() if c]
     nodes.sort(key=lambda nc: (sel.depth_of.get(nc[0], 0), nc[1] in SCALES))
-    while nodes and (len(nodes) > 1 or nodes[0][1] not in SCALES):
+    while len(nodes) > 1:
         node, scale = nodes.pop(0)
         base = _add_scaled(sel, base, node, scale)
-    return (base, nodes[0][0], nodes[0][1], disp) if nodes else (base, NO_INDEX, 1, disp)
+    if not nodes:
+        return base, NO_INDEX, 1, disp
+    index, scale = _scaled(sel, *nodes[0])
+    return base, index, scale, disp
+
+
+def _scaled(sel: Selection, node: UOp, scale: int) -> tuple[UOp, int]:
+    """node * scale as (register, scale that an address may have)."""
+    if scale in SCALES:
+        return node, scale
+    return sel.pure(X86Ops.IMUL, dtypes.int64, (node, short_imm(scale))), 1
 
 
 # *** loads ***
@@ -313,8 +323,7 @@ def _store_sources(sel: Selection, value: UOp, dtype: DType, lanes: int) -> tupl
 
 def splat_byte_one(sel: Selection, lanes: int) -> UOp:
     """The byte 1 in every lane."""
-    one = sel.pure(X86Ops.VMOVD, dtypes.uint8, (int_constant(sel, 1, False),))
-    return sel.pure(X86Ops.VPBROADCASTB, dtypes.uint8, (one,), lanes)
+    return splat(sel, int_constant(sel, 1, False), dtypes.uint8, lanes)
 
 
 def store(sel: Selection, u: UOp) -> UOp | None:

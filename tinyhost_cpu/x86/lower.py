@@ -174,9 +174,10 @@ def _find_form(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Form:
     dest = kind_of(tail)
     if not dest:
         return op.form(tuple(plain))
-    if any(not f.tied and f.has_def and f.fits((dest, *plain)) for f in op.forms):
-        return op.form((dest, *plain))
-    return op.form((dest, *plain[1:]))
+    if any(f.tied and f.fits((dest, *plain[1:])) for f in op.forms) and not any(
+            not f.tied and f.has_def and f.fits((dest, *plain)) for f in op.forms):
+        return op.form((dest, *plain[1:]))
+    return op.form((dest, *plain))
 
 
 def _form_template(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:

@@ -63,7 +63,8 @@ def int_dtype(itemsize: int, signed: bool = True) -> DType:
 
 _SIGNED = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
 _UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
-FLOAT_OF_WIDTH = {4: dtypes.float32, 8: dtypes.float64}
+# a scalar in a vector register has a float dtype, whatever its bits mean: an integer dtype would be a general register
+FLOAT_OF_WIDTH = {1: dtypes.float32, 2: dtypes.float32, 4: dtypes.float32, 8: dtypes.float64}
 
 
 def is_float(dtype: DType) -> bool:
@@ -126,9 +127,9 @@ def float_constant(sel: Selection, value: Any, dtype: DType) -> UOp:
 
 
 def to_vector_register(sel: Selection, node: UOp, dtype: DType) -> UOp:
-    """The bits of a general-purpose register in the low lane of a vector register."""
+    """The bits of a general-purpose register in the low lane of a vector register, as the float type ``dtype``."""
     if dtype.itemsize == 8:
-        return sel.pure(X86Ops.VMOVQ, dtype, (node,))
+        return sel.pure(X86Ops.VMOVQ, dtype, (as_int(sel, node, 8),))
     return sel.pure(X86Ops.VMOVD, dtype, (as_int(sel, node, 4),))
 
 
@@ -180,7 +181,7 @@ def broadcast(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
 def splat(sel: Selection, node: UOp, dtype: DType, lanes: int) -> UOp:
     """A scalar register in every lane."""
     if not dtype.is_float:
-        node = to_vector_register(sel, node, dtype)
+        node = to_vector_register(sel, node, FLOAT_OF_WIDTH[dtype.itemsize])
     return sel.pure(_broadcast_op(dtype, lanes), dtype, (node,), lanes)
 
 

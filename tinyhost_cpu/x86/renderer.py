@@ -82,15 +82,17 @@ class X86Renderer(ISARenderer):
         """Whether a conversion exists for ``lanes`` lanes."""
         if src not in self.caps.dtypes or dst not in self.caps.dtypes:
             return False
-        if lanes == 1 or src is dtypes.bool or dst is dtypes.bool:
+        if lanes == 1 or src is dtypes.bool:
             return True
-        if max(src.itemsize, dst.itemsize) * lanes > self.caps.vector_bytes:
+        if dst is dtypes.bool:
+            return self.supports(Ops.CMPNE, src, lanes)
+        widest = max(src.itemsize, dst.itemsize)
+        if src.itemsize == 2 and src.is_float or dst.itemsize == 2 and dst.is_float:
+            widest = max(widest, 8 if dst is dtypes.bfloat16 and src.is_int and src.itemsize == 4 else 4)  # the type between
+        if widest * lanes > self.caps.vector_bytes:
             return False
-        if dtypes.bfloat16 in (src, dst) or dtypes.float16 in (src, dst):
-            if lanes > 8:
-                return False
-        wide = {dtypes.int64, dtypes.uint64}
-        return not (src in wide and dst.is_float or dst in wide and src.is_float)
+        quads = (dtypes.int64, dtypes.uint64)
+        return not (src in quads and dst.is_float or dst in quads and src.is_float)
 
     # *** the framework's hooks ***
     def begin(self, sel: Selection, uops: list[UOp]) -> None:

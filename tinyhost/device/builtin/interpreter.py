@@ -1,10 +1,10 @@
 """Runs program text with numpy: the grid is a numpy axis, loops run in order.
 
-A value is an array of shape (n or 1, lanes or 1): all work items of a slice of the grid at once, and the vector lanes of
-each. Work items run in lockstep, so a BARRIER only checks that whole workgroups reach it. Inside an IF, or a loop whose
-length differs between work items, a mask says who takes part. An access outside its storage is an error that names kernel,
-storage and index, unless its gate or the mask is off. Registers belong to a work item, local storage to a workgroup; both
-start full of a pattern.
+A value is an array of shape (n or 1, lanes or 1): all work items of a slice of the grid at once, and the vector lanes
+of each. Work items run in lockstep, so a BARRIER only checks that whole workgroups reach it. Inside an IF, or a loop
+whose length differs between work items, a mask says who takes part. An access outside its storage is an error that
+names kernel, storage and index, unless its gate or the mask is off. Registers belong to a work item, local storage to
+a workgroup; both start full of a pattern.
 """
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Line(NamedTuple):
     args: tuple[str, ...]
 
 
-_WORDS = frozenset({"literal", "scalar", "storage", "special", "cast", "bitcast", "lanes", "stack", "load", "store", "loop",
-                    "end", "barrier", "if", "endif"})
+_WORDS = frozenset({"literal", "scalar", "storage", "special", "cast", "bitcast", "lanes", "stack", "load", "store",
+                    "loop", "end", "barrier", "if", "endif"})
 
 
 def parse(text: str) -> tuple[str, list[Line]]:
@@ -124,7 +124,8 @@ def _pure(result: int, compute: Callable[..., Array], *refs: int) -> Step:
 
 def _stack(*parts: Array) -> Array:
     items = max(p.shape[0] for p in parts)
-    return np.concatenate([p if p.shape[0] == items else np.broadcast_to(p, (items, p.shape[1])) for p in parts], axis=1)
+    full = [p if p.shape[0] == items else np.broadcast_to(p, (items, p.shape[1])) for p in parts]
+    return np.concatenate(full, axis=1)
 
 
 def _bitcast(src: DType, dst: DType) -> Callable[[Array], Array]:
@@ -186,7 +187,7 @@ def _load(result: int, dtype: DType, place: tuple[int, int, int], alt: int | Non
         values = st.values
         storage: Storage = values[base]
         index = values[at] if along is None else values[at] + along
-        gates = None if gate is None else values[gate]
+        gates: Array = None if gate is None else values[gate]
         taking_part = _taking_part(st, gates)
         index = _check(st, "load from", storage, index, taking_part)
         if storage.size == 0:
@@ -228,7 +229,7 @@ def _private(result: int, dtype: DType, space: str, slot: str, size: int) -> Ste
     def step(st: State) -> None:
         owners = st.groups if per_group else st.items
         raw = np.full(owners * size * dtype.itemsize, 0xA5, np.uint8)
-        data = raw.view(storage_fmt(dtype)) if dtype is not dtypes.bool else (raw & 1).view(np.bool_)
+        data: Array = raw.view(np.dtype(storage_fmt(dtype))) if dtype is not dtypes.bool else (raw & 1).view(np.bool_)
         offset = None
         if owners > 1:
             item = np.arange(st.items, dtype=np.int64)[:, None]
@@ -314,8 +315,8 @@ def _barrier(st: State) -> None:
         return
     arrived = np.broadcast_to(st.mask, (st.items, 1)).reshape(st.groups, -1)
     if (arrived.any(axis=1) != arrived.all(axis=1)).any():
-        raise RuntimeError(f"kernel {st.kernel}: only a part of a workgroup reaches a barrier; it must not stand inside an IF "
-                           "or a loop whose length differs between work items")
+        raise RuntimeError(f"kernel {st.kernel}: only a part of a workgroup reaches a barrier; it must not stand "
+                           "inside an IF or a loop whose length differs between work items")
 
 
 # *** from text to steps ***
@@ -391,7 +392,8 @@ class Code:
         place = (_number(base), _number(at), int(lanes))
         return _load(result, to_dtype(dtype), place, _number(alt) if alt else None, _number(gate) if gate else None)
 
-    def _store(self, result: int, dtype: str, base: str, at: str, lanes: str, value: str, gate: str | None = None) -> Step:
+    def _store(self, result: int, dtype: str, base: str, at: str, lanes: str, value: str,
+               gate: str | None = None) -> Step:
         place = (_number(base), _number(at), int(lanes))
         return _store(to_dtype(dtype), place, _number(value), _number(gate) if gate else None)
 
@@ -439,8 +441,8 @@ class PythonProgram(Program):
         """
         start = time.perf_counter()
         if len(bufs) != len(self.slots) or len(vals) != len(self.scalar_names):
-            raise TypeError(f"kernel {self.code.name} takes {len(self.slots)} buffers and {len(self.scalar_names)} scalars, "
-                            f"got {len(bufs)} and {len(vals)}")
+            raise TypeError(f"kernel {self.code.name} takes {len(self.slots)} buffers and {len(self.scalar_names)} "
+                            f"scalars, got {len(bufs)} and {len(vals)}")
         fixed = self._arguments(bufs, dict(zip(self.scalar_names, vals)))
         grid = Grid(global_size, local_size or (1, 1, 1))
         with np.errstate(all="ignore"):
@@ -455,8 +457,8 @@ class PythonProgram(Program):
             raw = by_slot[slot].reshape(-1).view(np.uint8)
             need = size * dtype.itemsize
             if raw.size < need:
-                raise ValueError(f"kernel {self.code.name}: buffer {slot} has {raw.size} bytes, but the kernel's {size} elements "
-                                 f"of {dtype!r} take {need}")
+                raise ValueError(f"kernel {self.code.name}: buffer {slot} has {raw.size} bytes, but the kernel's "
+                                 f"{size} elements of {dtype!r} take {need}")
             fixed[result] = Storage(f"data{slot}", dtype, size, raw[:need].view(storage_fmt(dtype)))
         for result, (dtype, name) in self.code.scalars.items():
             value = scalars[name]

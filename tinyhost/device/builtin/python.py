@@ -1,9 +1,9 @@
 """PYTHON: the executable definition of the linear program.
 
 The renderer writes a program as text, one instruction a line, and the device interprets that text with numpy
-(``interpreter.py``). The arch field chooses whose programs it runs: nothing for a plain grid, ``gpu`` for workgroups with
-shared memory and a small number of buffers, or a CPU level (``x86-64-v3``) for vectors of that level without a grid. All
-of that is data in ``ARCHES``; what an op computes is ``tinyhost.uop.semantics``.
+(``interpreter.py``). The arch field chooses whose programs it runs: nothing for a plain grid, ``gpu`` for workgroups
+with shared memory and a small number of buffers, or a CPU level (``x86-64-v3``) for vectors of that level without a
+grid. All of that is data in ``ARCHES``; what an op computes is ``tinyhost.uop.semantics``.
 """
 from __future__ import annotations
 
@@ -27,21 +27,23 @@ from tinyhost.uop import UOp
 # *** targets ***
 _WHOLE = GroupOp.ALU - {Ops.MULACC}
 # what machines have; the rest reaches them decomposed
-_MACHINE = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.NEG, Ops.FDIV, Ops.SQRT, Ops.TRUNC, Ops.SHL, Ops.SHR, Ops.AND, Ops.OR,
-                      Ops.XOR, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.WHERE, Ops.CDIV, Ops.CMOD, Ops.MULACC})
+_MACHINE = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.NEG, Ops.FDIV, Ops.SQRT, Ops.TRUNC, Ops.SHL, Ops.SHR, Ops.AND,
+                      Ops.OR, Ops.XOR, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.WHERE, Ops.CDIV, Ops.CMOD, Ops.MULACC})
 
 ARCHES: dict[str, tuple[Capabilities, frozenset[Ops]]] = {
     "": (Capabilities(grid=True, host_visible=True), _WHOLE),
     "gpu": (Capabilities(grid=True, locals=True, buffer_views=False, max_kernel_buffers=8, shared_bytes=32768,
-                         global_max=(2**31 - 1, 65535, 65535), local_max=(1024, 1024, 64), local_prod_max=1024), _WHOLE),
+                         global_max=(2**31 - 1, 65535, 65535), local_max=(1024, 1024, 64)), _WHOLE),
     "x86-64-v2": (Capabilities(host_visible=True, vector_bytes=16), _MACHINE - {Ops.MULACC}),
     "x86-64-v3": (Capabilities(host_visible=True, vector_bytes=32, fma=True), _MACHINE),
-    "x86-64-v4": (Capabilities(host_visible=True, vector_bytes=64, vector_registers=32, fma=True, masked=True), _MACHINE)}
+    "x86-64-v4": (Capabilities(host_visible=True, vector_bytes=64, vector_registers=32, fma=True, masked=True),
+                  _MACHINE)}
 
 
 def _arch(target: Target) -> tuple[Capabilities, frozenset[Ops]]:
     if target.arch not in ARCHES:
-        raise TargetError(f"PYTHON has no arch {target.arch!r}: use one of {', '.join(a for a in ARCHES if a)}, or none")
+        known = ", ".join(a for a in ARCHES if a)
+        raise TargetError(f"PYTHON has no arch {target.arch!r}: use one of {known}, or none")
     return ARCHES[target.arch]
 
 

@@ -19,7 +19,10 @@ _LAZY = {
     "pm_movement": "movement", "pm_reduce_collapse": "reduce_collapse",
 }
 
-__all__ = [*_LAZY, "simplify"]
+__all__ = [
+    "index_dtype", "lower_weak", "pm_divmod", "pm_fold", "pm_invalid", "pm_linear", "pm_lower_weak", "pm_movement",
+    "pm_reduce_collapse", "pm_structure", "pm_valid", "pm_weak_floor", "simplify", "simplify_valid", "sym", "sym_valid",
+    "symbolic", "symbolic_simple", "uop_given_valid"]
 
 
 def __getattr__(name: str) -> Any:

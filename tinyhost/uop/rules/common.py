@@ -5,7 +5,8 @@ Takes nodes, gives nodes and Python numbers; holds no rules. A replacement of a 
 """
 from __future__ import annotations
 
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 from tinyhost.dtype import ConstFloat, Invalid, dtypes
 from tinyhost.ops import Ops
@@ -47,7 +48,7 @@ def keep(u: UOp, r: UOp) -> UOp:
     if r.dtype is not u.dtype and not is_invalid(r):
         r = r.cast(u.dtype)
     shape = u._shape
-    return r if not shape or r._shape == shape else r.expand(shape)  # type: ignore[no-any-return]
+    return r if not shape or r._shape == shape else r.expand(shape)
 
 
 def const_for(u: UOp, value: Any) -> UOp:

@@ -4,10 +4,10 @@
 (weak ones are left alone: their width is not known yet) and keeps dtype and value, NaN, infinities and zeros included.
 
 What listing an op promises: SHL, SHR, CDIV, CMOD and float-to-int CAST may be undefined outside their natural domain
-(counts of the width or more, zero divisors, INT_MIN/-1, values that do not fit). The rules here keep operands inside it;
-a guard is left out where bounds prove it. A guarded CDIV, CMOD or CAST carries the tag ``NATIVE``: it is the machine's own
-instruction, its operands are in the domain. A renderer that lists FLOORDIV says that all of these are total as
-``semantics.py`` defines them, and gets no guards.
+(counts of the width or more, zero divisors, INT_MIN/-1, values that do not fit). The rules here keep operands inside
+it; a guard is left out where bounds prove it. A guarded CDIV, CMOD or CAST carries the tag ``NATIVE``: it is the
+machine's own instruction, its operands are in the domain. A renderer that lists FLOORDIV says that all of these are
+total as ``semantics.py`` defines them, and gets no guards.
 """
 from __future__ import annotations
 
@@ -479,7 +479,8 @@ def _domain_rules(wide: bool) -> Rules:
 def get_decompositions(ops: frozenset[Ops], dtypes_there: frozenset[DType] = frozenset(dtypes.all)) -> PatternMatcher:
     """The rules for a renderer with ALU ops ``ops`` on a target whose types are ``dtypes_there``.
 
-    CMPLT, CMPNE, WHERE, ADD, MUL, AND, OR, XOR, CDIV, SHL, SHR, SQRT and one of RECIPROCAL and FDIV are taken for granted.
+    CMPLT, CMPNE, WHERE, ADD, MUL, AND, OR, XOR, CDIV, CMOD, SHL, SHR, SQRT and one of RECIPROCAL and FDIV are taken
+    for granted.
     """
     rules: Rules = [(_op(op, _X, _Y), bool_arithmetic) for op in (Ops.ADD, Ops.MUL, Ops.MAX)]
     rules += _better_rules(ops) + _missing_rules(ops, dtypes.float64 in dtypes_there)

@@ -57,7 +57,8 @@ def _centred(terms: Terms, c: int) -> Terms:
 
 
 def _small_rest(terms: Terms, const: int, c: int) -> tuple[int, Terms, Terms, int, int] | None:
-    """(g, main / g, rest, const part of rest, n) with sum = g*(main/g + const//g) + rest, g | c, n*g <= rest < (n+1)*g."""
+    """(g, main / g, rest, const part of rest, n) with sum = g*(main/g + const//g) + rest, g | c, n*g <= rest <
+    (n+1)*g."""
     for g in sorted({gcd(k, c) for k in terms.values()} - {1, c}, reverse=True):
         main = {t: k // g for t, k in terms.items() if k % g == 0}
         rest = {t: k for t, k in terms.items() if k % g}
@@ -67,7 +68,8 @@ def _small_rest(terms: Terms, const: int, c: int) -> tuple[int, Terms, Terms, in
 
 
 def div_by_literal(u: UOp, x: UOp, c: UOp) -> UOp | None:
-    """(c*a + b) // c -> a + b // c; (g*a + k) // (g*m) -> (a + k//g) // m; (g*a + r) // (g*m) -> a // m where 0 <= r < g"""
+    """(c*a + b) // c -> a + b // c; (g*a + k) // (g*m) -> (a + k//g) // m; (g*a + r) // (g*m) -> a // m where 0 <= r <
+    g"""
     d = c.arg
     if u.dtype is not dtypes.weakint or type(d) is not int or d <= 1:
         return None

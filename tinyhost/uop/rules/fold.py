@@ -1,19 +1,29 @@
 """Rules that need one node and its literals: folding, neutral and absorbing elements, casts, selection, bool logic.
 
-Takes nodes of any dtype, on tensors, kernels and programs alike. Integers wrap, so every integer rule holds modulo 2**n.
-No float rule changes a value: NaN, infinities and the sign of zero come out as they would have been computed.
+Takes nodes of any dtype, on tensors, kernels and programs alike. Integers wrap, so every integer rule holds modulo
+2**n. No float rule changes a value: NaN, infinities and the sign of zero come out as they would have been computed.
 Does not order operands or combine terms (``linear.py``).
 """
 from __future__ import annotations
 
 from typing import Any
 
-from tinyhost.dtype import Invalid, can_lossless_cast, dtypes, least_upper_dtype
+from tinyhost.dtype import can_lossless_cast, dtypes, least_upper_dtype
 from tinyhost.ops import GroupOp, Ops
 from tinyhost.uop import semantics
 from tinyhost.uop.node import UOp
 from tinyhost.uop.pattern import PatternMatcher, UPat
-from tinyhost.uop.rules.common import LITERAL_OPS, const_for, is_gated, is_invalid, is_literal, keep, literal, logical_not, negated
+from tinyhost.uop.rules.common import (
+    LITERAL_OPS,
+    const_for,
+    is_gated,
+    is_invalid,
+    is_literal,
+    keep,
+    literal,
+    logical_not,
+    negated,
+)
 
 _LIT = UPat(LITERAL_OPS)
 _FOLDABLE = GroupOp.ALU - {Ops.THREEFRY, Ops.WHERE}
@@ -313,9 +323,10 @@ def bitcast_folds(u: UOp, x: UOp) -> UOp | None:
         return x
     if x.op is Ops.BITCAST and x.dtype.itemsize == u.arg.itemsize == x.src[0].dtype.itemsize:
         return x.src[0].bitcast(u.arg)
-    if x.op is Ops.CAST and not x.dtype.is_weak and x.dtype.itemsize == u.arg.itemsize and (v := literal(x)) is not None:
-        return UOp.cconst(semantics.bitcast(v, x.dtype, u.arg), u.arg) if v == v else None
-    return None
+    if x.op is not Ops.CAST or x.dtype.is_weak or x.dtype.itemsize != u.arg.itemsize:
+        return None
+    v = literal(x)  # a NaN literal has no payload to keep
+    return UOp.cconst(semantics.bitcast(v, x.dtype, u.arg), u.arg) if v is not None and v == v else None
 
 
 # *** selection ***
@@ -333,7 +344,8 @@ def where_of_same(u: UOp, c: UOp, x: UOp) -> UOp:
 
 
 def where_of_bools(u: UOp, c: UOp, x: UOp, y: UOp) -> UOp | None:
-    """bool: where(c, True, False) -> c; where(c, False, True) -> NOT c; where(c, x, False) -> c & x; where(c, True, y) -> c | y"""
+    """bool: where(c, True, False) -> c; where(c, False, True) -> NOT c; where(c, x, False) -> c & x; where(c, True, y)
+    -> c | y"""
     if u.dtype is not dtypes.bool:
         return None
     a, b = (None if is_invalid(s) else s.arg if s.op is Ops.CONST else None for s in (x, y))

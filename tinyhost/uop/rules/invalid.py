@@ -6,7 +6,6 @@ These rules stand before the folding rules: ``0 * gate`` must become a gate over
 """
 from __future__ import annotations
 
-from tinyhost.dtype import dtypes
 from tinyhost.ops import GroupOp, Ops
 from tinyhost.uop.node import UOp
 from tinyhost.uop.pattern import PatternMatcher, UPat
@@ -56,7 +55,8 @@ def gate_of_condition(u: UOp, c: UOp, x: UOp, y: UOp) -> UOp | None:
 
 
 def gate_never_taken(u: UOp, c: UOp, x: UOp, y: UOp) -> UOp | None:
-    """where(c & d, where(c, x, Invalid), y) -> where(c & d, x, y); where(c, x, where(NOT c, y, Invalid)) -> where(c, x, y)"""
+    """where(c & d, where(c, x, Invalid), y) -> where(c & d, x, y); where(c, x, where(NOT c, y, Invalid)) -> where(c,
+    x, y)"""
     if is_gated(x) and not is_invalid(y) and set(clauses(x.src[0])) <= set(clauses(c)):
         return UOp(Ops.WHERE, (c, x.src[1], y))
     if is_gated(y) and (negated(y.src[0]) is c or negated(c) is y.src[0]):
@@ -99,7 +99,7 @@ pm_invalid = PatternMatcher([
     (UPat(_OPERATORS - {Ops.CAST}, name="u", early_reject={Ops.CONST}), poison),
     (UPat(_OPERATORS, name="u", early_reject={Ops.WHERE}), float_gate),
     (UPat(Ops.WHERE, src=(_c, UPat(Ops.CONST, name="x"), _y), name="u"), gate_to_right),
-    (UPat(Ops.WHERE, src=(UPat((Ops.WHERE, Ops.CONST), name="c", dtype=dtypes.bool), _x, _y), name="u"), gate_of_condition),
+    (UPat(Ops.WHERE, src=(UPat((Ops.WHERE, Ops.CONST), name="c"), _x, _y), name="u"), gate_of_condition),
     (UPat(Ops.WHERE, src=(_c, UPat(Ops.WHERE, name="x"), _y), name="u"), merge_gates),
     (UPat(Ops.WHERE, src=(_c, UPat(Ops.WHERE, name="x"), _y), name="u"), gate_never_taken),
     (UPat(Ops.WHERE, src=(_c, _x, UPat(Ops.WHERE, name="y")), name="u"), gate_never_taken),

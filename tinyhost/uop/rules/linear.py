@@ -14,8 +14,17 @@ from tinyhost.dtype import dtypes
 from tinyhost.ops import Ops
 from tinyhost.uop.node import UOp
 from tinyhost.uop.pattern import PatternMatcher, UPat
-from tinyhost.uop.rules.common import (LITERAL_OPS, Terms, before, const_for, from_linear, linear, linear_bounds, literal,
-                                       scaled)
+from tinyhost.uop.rules.common import (
+    LITERAL_OPS,
+    Terms,
+    before,
+    const_for,
+    from_linear,
+    linear,
+    linear_bounds,
+    literal,
+    scaled,
+)
 from tinyhost.uop.rules.divmod import recombine
 
 _DIVMOD = (Ops.FLOORDIV, Ops.FLOORMOD)
@@ -208,7 +217,8 @@ def compare_sums(u: UOp, a: UOp, b: UOp) -> UOp | None:
 
 
 def compare_unequal_sums(u: UOp, a: UOp, b: UOp) -> UOp | None:
-    """a + x != b + x -> a != b; x + c0 != c1 -> x != c1 - c0; g*x != c -> x != c/g, or True where g does not divide c"""
+    """a + x != b + x -> a != b; x + c0 != c1 -> x != c1 - c0; g*x != c -> x != c/g, or True where g does not divide
+    c"""
     if a.dtype is not dtypes.weakint or b.dtype is not dtypes.weakint:
         return None
     terms, const = linear(a)
@@ -300,7 +310,8 @@ pm_linear = PatternMatcher([
     (UPat(Ops.CMPLT, src=(_a, _b), name="u"), compare_sums),
     (UPat((Ops.CMPNE,), src=(_a, _b), name="u"), compare_unequal_sums),
     (UPat(Ops.CMPNE, src=(UPat(Ops.CMPLT, name="lt"), UPat(Ops.CONST)), name="u"), not_less_than),
-    (UPat((Ops.CMPLT, Ops.CMPNE), src=(UPat(Ops.ADD, name="inner"), UPat(LITERAL_OPS, name="c")), name="u"), compare_shifted),
+    (UPat((Ops.CMPLT, Ops.CMPNE), src=(UPat(Ops.ADD, name="inner"), UPat(LITERAL_OPS, name="c")), name="u"),
+     compare_shifted),
     (UPat(Ops.MAX, src=(_a, _b), name="u"), max_by_bounds),
     (UPat(Ops.MAX, src=(_a, _b), name="u"), order_max),
 ])

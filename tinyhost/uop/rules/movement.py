@@ -1,8 +1,8 @@
-"""Views on tensor graphs: two of a kind become one, a view that changes nothing goes, views of a literal stay a literal.
+"""Views on tensor graphs: two of a kind become one, one that changes nothing goes, one of a literal is a literal.
 
-Takes RESHAPE, PERMUTE, EXPAND, PAD, SHRINK and FLIP (their operands spelled as ``derive.shape_of_operand`` reads them) and
-gives equal views with fewer nodes. Never moves a view across arithmetic: which side of an operation a view stands on is
-the scheduler's decision. Undecided symbolic dimensions leave a view alone.
+Takes RESHAPE, PERMUTE, EXPAND, PAD, SHRINK and FLIP (their operands spelled as ``derive.shape_of_operand`` reads them)
+and gives equal views with fewer nodes. Never moves a view across arithmetic: which side of an operation a view stands
+on is the scheduler's decision. Undecided symbolic dimensions leave a view alone.
 """
 from __future__ import annotations
 
@@ -109,15 +109,16 @@ def pad_of_bool_literal(u: UOp, x: UOp) -> UOp | None:
 
 
 _x = UPat(name="x")
-_PAIR = ((Ops.RESHAPE, reshape_of_reshape), (Ops.EXPAND, expand_of_expand), (Ops.SHRINK, shrink_of_shrink), (Ops.PAD, pad_of_pad))
+_VIEWS = (Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.FLIP)
+_PAIR = ((Ops.RESHAPE, reshape_of_reshape), (Ops.EXPAND, expand_of_expand), (Ops.SHRINK, shrink_of_shrink),
+         (Ops.PAD, pad_of_pad))
 
 pm_movement = PatternMatcher([
     *[(UPat(op, src=(UPat(op, name="x"),), allow_any_len=True, name="u"), rule) for op, rule in _PAIR],
     (UPat(Ops.PERMUTE, src=(UPat(Ops.PERMUTE, name="x"),), name="u"), permute_of_permute),
     (UPat(Ops.FLIP, src=(UPat(Ops.FLIP, name="x"),), name="u"), flip_of_flip),
     (UPat(Ops.SHRINK, src=(UPat(Ops.PAD, name="x"),), allow_any_len=True, name="u"), shrink_of_pad),
-    (UPat((Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.FLIP), src=(_x,), allow_any_len=True, name="u"),
-     identity_view),
+    (UPat(_VIEWS, src=(_x,), allow_any_len=True, name="u"), identity_view),
     (UPat((Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP),
           src=(UPat((Ops.EXPAND, Ops.CONST, Ops.CAST), name="x"),), allow_any_len=True, name="u"), view_of_literal),
     (UPat(Ops.PAD, src=(UPat((Ops.EXPAND, Ops.CONST), name="x"),), allow_any_len=True, name="u"), pad_of_bool_literal),

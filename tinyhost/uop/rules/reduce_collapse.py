@@ -1,8 +1,9 @@
 """Sums over a range that have a closed form.
 
-Takes ranged REDUCE nodes (arg (op, 0), ranges from src[1]); gives arithmetic, or a gather, without the range. Counting how
-often a condition on the range holds is what an arange, a mask or a one-hot encoding costs; selecting the one element where
-the range equals an index is a gather. Floats are only collapsed where every partial sum is exact: no value changes.
+Takes ranged REDUCE nodes (arg (op, 0), ranges from src[1]); gives arithmetic, or a gather, without the range. Counting
+how often a condition on the range holds is what an arange, a mask or a one-hot encoding costs; selecting the one
+element where the range equals an index is a gather. Floats are only collapsed where every partial sum is exact: no
+value changes.
 """
 from __future__ import annotations
 
@@ -12,8 +13,17 @@ from tinyhost.dtype import DType, dtypes, least_upper_dtype
 from tinyhost.ops import Ops
 from tinyhost.uop.node import UOp
 from tinyhost.uop.pattern import PatternMatcher, UPat
-from tinyhost.uop.rules.common import (Terms, clauses, conjunction, from_linear, is_literal, linear, literal, logical_not,
-                                       negated)
+from tinyhost.uop.rules.common import (
+    Terms,
+    clauses,
+    conjunction,
+    from_linear,
+    is_literal,
+    linear,
+    literal,
+    logical_not,
+    negated,
+)
 
 
 def _independent(u: UOp, r: UOp) -> bool:
@@ -43,8 +53,8 @@ def _sums_exactly(x: UOp, most: int) -> bool:
     return int(mantissa) * most <= 1 << digits and exponent - bits >= 2 - top and frexp(abs(v) * most)[1] < top
 
 
-_FLOAT_FORMAT: dict[DType, tuple[int, int]] = {dtypes.float16: (11, 14), dtypes.bfloat16: (8, 126), dtypes.float32: (24, 126),
-                                               dtypes.float64: (53, 1022)}
+_FLOAT_FORMAT: dict[DType, tuple[int, int]] = {  # digits of the significand, highest power of two
+    dtypes.float16: (11, 14), dtypes.bfloat16: (8, 126), dtypes.float32: (24, 126), dtypes.float64: (53, 1022)}
 
 
 def _times(x: UOp, n: UOp) -> UOp:
@@ -197,7 +207,8 @@ def _selected(c: UOp, r: UOp) -> UOp | None:
 
 
 def sum_of_selected(u: UOp, x: UOp) -> UOp | None:
-    """sum over r < n of where(r == i, f(r), 0) -> where(0 <= i & i < n, f(i), 0): a gather; floats add 0.0 to clear -0.0"""
+    """sum over r < n of where(r == i, f(r), 0) -> where(0 <= i & i < n, f(i), 0): a gather; floats add 0.0 to clear
+    -0.0"""
     if u.arg[0] is not Ops.ADD or (choice := _split_choice(x)) is None:
         return None
     cond, value = choice

@@ -1,10 +1,11 @@
 """EXP2, LOG2, SIN and POW as polynomials, for targets without such instructions.
 
-Takes one node of float32 or float64 (narrower floats go through float32) and gives straight-line arithmetic on the same
-dtype: no tables in memory, no branches, no conversions on the common path, so that vector code stays vector code.
-Errors measured against exact values: float32 at most 2 ulp, float64 at most 4 ulp. NaN, infinities, zeros of either sign
-and subnormal numbers come out as IEEE 754 wants them. Polynomial steps are MULACC, so they contract where the target has
-a fused multiply-add. POW is exp2(y * log2(x)), evaluated in float64 for narrower types where the target has float64.
+Takes one node of float32 or float64 (narrower floats go through float32) and gives straight-line arithmetic on the
+same dtype: no tables in memory, no branches, no conversions on the common path, so that vector code stays vector
+code. Errors measured against exact values: float32 at most 2 ulp, float64 at most 4 ulp. NaN, infinities, zeros of
+either sign and subnormal numbers come out as IEEE 754 wants them. Polynomial steps are MULACC, so they contract where
+the target has a fused multiply-add. POW is exp2(y * log2(x)), evaluated in float64 for narrower types where the
+target has float64.
 
 Integers are read out of floats by adding 1.5 * 2**mantissa bits, which leaves the nearest integer in the low bits: no
 conversion that could overflow. Coefficients are minimax (relative error) by the Remez exchange.
@@ -19,56 +20,8 @@ from tinyhost.dtype import DType, dtypes
 from tinyhost.ops import Ops
 from tinyhost.uop.node import UOp
 from tinyhost.uop.pattern import UPat
+from tinyhost.uop.rules.build import add, and_, differs, fma, less, mul, or_, shl, shr, sub, where, xor
 from tinyhost.uop.rules.common import literal
-
-
-# *** building nodes ***
-def _add(a: UOp, b: UOp) -> UOp:
-    return UOp(Ops.ADD, (a, b))
-
-
-def _sub(a: UOp, b: UOp) -> UOp:
-    return UOp(Ops.SUB, (a, b))
-
-
-def _mul(a: UOp, b: UOp) -> UOp:
-    return UOp(Ops.MUL, (a, b))
-
-
-def _and(a: UOp, b: UOp) -> UOp:
-    return UOp(Ops.AND, (a, b))
-
-
-def _or(a: UOp, b: UOp) -> UOp:
-    return UOp(Ops.OR, (a, b))
-
-
-def _xor(a: UOp, b: UOp) -> UOp:
-    return UOp(Ops.XOR, (a, b))
-
-
-def _shl(x: UOp, count: int) -> UOp:
-    return UOp(Ops.SHL, (x, UOp.const(count, x.dtype)))
-
-
-def _shr(x: UOp, count: int) -> UOp:
-    return UOp(Ops.SHR, (x, UOp.const(count, x.dtype)))
-
-
-def _where(c: UOp, x: UOp, y: UOp) -> UOp:
-    return UOp(Ops.WHERE, (c, x, y))
-
-
-def _less(a: UOp, b: UOp) -> UOp:
-    return UOp(Ops.CMPLT, (a, b))
-
-
-def _differs(a: UOp, b: UOp) -> UOp:
-    return UOp(Ops.CMPNE, (a, b))
-
-
-def _fma(a: UOp, b: UOp, c: UOp) -> UOp:
-    return UOp(Ops.MULACC, (a, b, c))
 
 
 def _polynomial(x: UOp, coefficients: tuple[float, ...]) -> UOp:
@@ -76,7 +29,7 @@ def _polynomial(x: UOp, coefficients: tuple[float, ...]) -> UOp:
     dt = x.dtype
     total = UOp.const(coefficients[-1], dt)
     for c in reversed(coefficients[:-1]):
-        total = _fma(total, x, UOp.const(c, dt))
+        total = fma(total, x, UOp.const(c, dt))
     return total
 
 
@@ -156,24 +109,24 @@ _FORMATS = {dtypes.float32: FLOAT32, dtypes.float64: FLOAT64}
 
 def _round_to_int(x: UOp, fmt: Format) -> tuple[UOp, UOp]:
     """(bits that end in the nearest integer, that integer as a float); exact for magnitudes below 2**(mantissa-1)."""
-    t = _add(x, UOp.const(fmt.rounder, fmt.dtype))
-    return UOp(Ops.BITCAST, (t,), fmt.bits), _sub(t, UOp.const(fmt.rounder, fmt.dtype))
+    t = add(x, UOp.const(fmt.rounder, fmt.dtype))
+    return UOp(Ops.BITCAST, (t,), fmt.bits), sub(t, UOp.const(fmt.rounder, fmt.dtype))
 
 
 # *** exp2 ***
 def exp2(x: UOp, fmt: Format) -> UOp:
     """2**x: 2**n * 2**f with n the nearest integer; 2**n in two factors, so that overflow and underflow are gradual."""
     dt, low, high = fmt.dtype, UOp.const(fmt.exp2_range[0], fmt.dtype), UOp.const(fmt.exp2_range[1], fmt.dtype)
-    x = _where(_less(x, low), low, x)  # NaN passes both
-    x = _where(_less(high, x), high, x)
+    x = where(less(x, low), low, x)  # NaN passes both
+    x = where(less(high, x), high, x)
     bits, n = _round_to_int(x, fmt)
-    fraction = _sub(x, n)
-    value = _fma(_polynomial(fraction, fmt.exp2), fraction, UOp.const(1.0, dt))
+    fraction = sub(x, n)
+    value = fma(_polynomial(fraction, fmt.exp2), fraction, UOp.const(1.0, dt))
     # n + 2*bias, positive, as the sum of two biased exponents
-    both = _sub(bits, UOp.const(fmt.rounder_bits - 2 * fmt.bias, fmt.bits))
-    first = _shr(both, 1)
-    for exponent in (first, _sub(both, first)):
-        value = _mul(value, UOp(Ops.BITCAST, (_shl(exponent, fmt.mantissa),), dt))
+    both = sub(bits, UOp.const(fmt.rounder_bits - 2 * fmt.bias, fmt.bits))
+    first = shr(both, 1)
+    for exponent in (first, sub(both, first)):
+        value = mul(value, UOp(Ops.BITCAST, (shl(exponent, fmt.mantissa),), dt))
     return value
 
 
@@ -181,26 +134,27 @@ def exp2(x: UOp, fmt: Format) -> UOp:
 def _mantissa_and_exponent(x: UOp, fmt: Format) -> tuple[UOp, UOp]:
     """(m - 1, e) with x = m * 2**e and m between sqrt(1/2) and sqrt(2), for positive finite x."""
     dt, ints = fmt.dtype, fmt.signed
-    tiny = _less(x, UOp.const(2.0 ** (1 - fmt.bias), dt))
+    tiny = less(x, UOp.const(2.0 ** (1 - fmt.bias), dt))
     lift = fmt.mantissa + 1
-    bits = UOp(Ops.BITCAST, (_where(tiny, _mul(x, UOp.const(2.0**lift, dt)), x),), ints)
+    bits = UOp(Ops.BITCAST, (where(tiny, mul(x, UOp.const(2.0**lift, dt)), x),), ints)
     half = struct.unpack("<q", struct.pack("<d", math.sqrt(0.5)))[0] if fmt is FLOAT64 else 0x3F3504F3
     # the integer part of (bits - bits(sqrt(1/2))) / 2**mantissa, kept in place
-    exponent = _and(_sub(bits, UOp.const(half, ints)), UOp.const(-(1 << fmt.mantissa), ints))
-    m = UOp(Ops.BITCAST, (_sub(bits, exponent),), dt)
+    exponent = and_(sub(bits, UOp.const(half, ints)), UOp.const(-(1 << fmt.mantissa), ints))
+    m = UOp(Ops.BITCAST, (sub(bits, exponent),), dt)
     e = _exponent_to_float(exponent, fmt)
-    return _sub(m, UOp.const(1.0, dt)), _add(e, _where(tiny, UOp.const(-float(lift), dt), UOp.const(0.0, dt)))
+    return sub(m, UOp.const(1.0, dt)), add(e, where(tiny, UOp.const(-float(lift), dt), UOp.const(0.0, dt)))
 
 
 def _exponent_to_float(exponent: UOp, fmt: Format) -> UOp:
     """A small integer that stands ``mantissa`` bits up, as a float."""
     dt = fmt.dtype
     if fmt is FLOAT32:
-        return UOp(Ops.CAST, (_shr(exponent, fmt.mantissa),), dt)
+        return UOp(Ops.CAST, (shr(exponent, fmt.mantissa),), dt)
     # 64-bit vectors have no conversion: put the biased value into the mantissa of 2**52
-    biased = _shr(UOp(Ops.BITCAST, (_add(exponent, UOp.const(2048 << fmt.mantissa, fmt.signed)),), fmt.bits), fmt.mantissa)
-    in_mantissa = _or(biased, UOp.const(fmt.bias + fmt.mantissa << fmt.mantissa, fmt.bits))
-    return _sub(UOp(Ops.BITCAST, (in_mantissa,), dt), UOp.const(2.0**52 + 2048.0, dt))
+    raised = add(exponent, UOp.const(2048 << fmt.mantissa, fmt.signed))
+    biased = shr(UOp(Ops.BITCAST, (raised,), fmt.bits), fmt.mantissa)
+    in_mantissa = or_(biased, UOp.const(fmt.bias + fmt.mantissa << fmt.mantissa, fmt.bits))
+    return sub(UOp(Ops.BITCAST, (in_mantissa,), dt), UOp.const(2.0**52 + 2048.0, dt))
 
 
 def log2(x: UOp, fmt: Format) -> UOp:
@@ -208,28 +162,28 @@ def log2(x: UOp, fmt: Format) -> UOp:
     dt = fmt.dtype
     f, e = _mantissa_and_exponent(x, fmt)
     if fmt is FLOAT64:
-        s = UOp(Ops.FDIV, (f, _add(f, UOp.const(2.0, dt))))
-        value = _fma(s, _polynomial(_mul(s, s), fmt.log2), e)
+        s = UOp(Ops.FDIV, (f, add(f, UOp.const(2.0, dt))))
+        value = fma(s, _polynomial(mul(s, s), fmt.log2), e)
     else:
-        value = _fma(f, _polynomial(f, fmt.log2), e)
+        value = fma(f, _polynomial(f, fmt.log2), e)
     zero = UOp.const(0.0, dt)
-    value = _where(_less(x, UOp.const(math.inf, dt)), value, x)
-    special = _where(_differs(x, zero), UOp.const(math.nan, dt), UOp.const(-math.inf, dt))
-    return _where(_less(zero, x), value, special)
+    value = where(less(x, UOp.const(math.inf, dt)), value, x)
+    special = where(differs(x, zero), UOp.const(math.nan, dt), UOp.const(-math.inf, dt))
+    return where(less(zero, x), value, special)
 
 
 # *** sin ***
 def cody_waite_reduction(x: UOp, fmt: Format) -> tuple[UOp, UOp]:
     """(r, bits whose lowest is the parity of k) with x = k*pi + r, for x below pi_limit * pi."""
-    bits, k = _round_to_int(_mul(x, UOp.const(1 / math.pi, fmt.dtype)), fmt)
+    bits, k = _round_to_int(mul(x, UOp.const(1 / math.pi, fmt.dtype)), fmt)
     *exact, last_exact, tail = (UOp.const(-part, fmt.dtype) for part in fmt.pi_parts)
     for part in exact:
-        x = _fma(k, part, x)
+        x = fma(k, part, x)
     # what the last exact product loses in the sum goes into the tail (Dekker), so r is rounded once
-    product = _mul(k, last_exact)
-    r = _add(x, product)
-    lost = _add(_sub(x, r), product)
-    return _add(r, _fma(k, tail, lost)), bits
+    product = mul(k, last_exact)
+    r = add(x, product)
+    lost = add(sub(x, r), product)
+    return add(r, fma(k, tail, lost)), bits
 
 
 def _words(first_bit: int, width: int, step: int, count: int) -> list[int]:
@@ -240,24 +194,24 @@ def _words(first_bit: int, width: int, step: int, count: int) -> list[int]:
 
 def _narrow(choices: list[UOp], index: UOp, bit: int, keep: int) -> list[UOp]:
     """``keep`` neighbours of ``choices``, from ``bit`` on where that bit of the index is set."""
-    taken = _differs(_and(index, UOp.const(bit, index.dtype)), UOp.const(0, index.dtype))
+    taken = differs(and_(index, UOp.const(bit, index.dtype)), UOp.const(0, index.dtype))
     stride = len(choices) - keep
-    return [_where(taken, choices[i + stride], choices[i]) for i in range(keep)]
+    return [where(taken, choices[i + stride], choices[i]) for i in range(keep)]
 
 
 def _window(high: UOp, low: UOp, count: UOp) -> UOp:
     """The upper word of ``high:low`` shifted left by ``count`` bits."""
-    rest = UOp(Ops.SHR, (_shr(low, 1), _sub(UOp.const(63, low.dtype), count)))
-    return _or(UOp(Ops.SHL, (high, count)), rest)
+    rest = UOp(Ops.SHR, (shr(low, 1), sub(UOp.const(63, low.dtype), count)))
+    return or_(UOp(Ops.SHL, (high, count)), rest)
 
 
 def _mul_high(a: UOp, b: UOp) -> UOp:
     """Upper 64 bits of the product of two uint64."""
     mask = UOp.const(0xFFFFFFFF, dtypes.uint64)
-    (a1, a0), (b1, b0) = ((_shr(v, 32), _and(v, mask)) for v in (a, b))
-    middle = _add(_mul(a1, b0), _shr(_mul(a0, b0), 32))
-    other = _add(_mul(a0, b1), _and(middle, mask))
-    return _add(_add(_mul(a1, b1), _shr(middle, 32)), _shr(other, 32))
+    (a1, a0), (b1, b0) = ((shr(v, 32), and_(v, mask)) for v in (a, b))
+    middle = add(mul(a1, b0), shr(mul(a0, b0), 32))
+    other = add(mul(a0, b1), and_(middle, mask))
+    return add(add(mul(a1, b1), shr(middle, 32)), shr(other, 32))
 
 
 def _payne_hanek32(bits: UOp, exponent: UOp) -> tuple[UOp, UOp]:
@@ -266,10 +220,10 @@ def _payne_hanek32(bits: UOp, exponent: UOp) -> tuple[UOp, UOp]:
     words = [UOp.const(w, wide) for w in _words(-23, 64, 32, 6)]
     words = _narrow(words, exponent, 64, 4)
     w = _narrow(words, exponent, 32, 3)
-    count = UOp(Ops.CAST, (_and(exponent, UOp.const(31, exponent.dtype)),), wide)
-    upper, lower = _window(w[0], w[2], count), _shr(UOp(Ops.SHL, (w[2], count)), 32)
-    whole = UOp(Ops.CAST, (_or(_and(bits, UOp.const(0x7FFFFF, bits.dtype)), UOp.const(0x800000, bits.dtype)),), wide)
-    return _add(_mul(whole, upper), _shr(_mul(whole, lower), 32)), UOp.const(0, wide)
+    count = UOp(Ops.CAST, (and_(exponent, UOp.const(31, exponent.dtype)),), wide)
+    upper, lower = _window(w[0], w[2], count), shr(UOp(Ops.SHL, (w[2], count)), 32)
+    whole = UOp(Ops.CAST, (or_(and_(bits, UOp.const(0x7FFFFF, bits.dtype)), UOp.const(0x800000, bits.dtype)),), wide)
+    return add(mul(whole, upper), shr(mul(whole, lower), 32)), UOp.const(0, wide)
 
 
 def _payne_hanek64(bits: UOp, exponent: UOp) -> tuple[UOp, UOp]:
@@ -278,13 +232,13 @@ def _payne_hanek64(bits: UOp, exponent: UOp) -> tuple[UOp, UOp]:
     w = [UOp.const(v, wide) for v in _words(-52, 64, 64, 19)]
     for bit, keep in ((512, 11), (256, 7), (128, 5), (64, 4)):
         w = _narrow(w, exponent, bit, keep)
-    count = _and(exponent, UOp.const(63, wide))
+    count = and_(exponent, UOp.const(63, wide))
     a, b, c = (_window(w[i], w[i + 1], count) for i in range(3))
-    whole = _or(_and(bits, UOp.const((1 << 52) - 1, wide)), UOp.const(1 << 52, wide))
-    middle = _mul(whole, b)
-    lower = _add(middle, _mul_high(whole, c))
-    carry = UOp(Ops.CAST, (_less(lower, middle),), wide)
-    return _add(_add(_mul(whole, a), _mul_high(whole, b)), carry), lower
+    whole = or_(and_(bits, UOp.const((1 << 52) - 1, wide)), UOp.const(1 << 52, wide))
+    middle = mul(whole, b)
+    lower = add(middle, _mul_high(whole, c))
+    carry = UOp(Ops.CAST, (less(lower, middle),), wide)
+    return add(add(mul(whole, a), _mul_high(whole, b)), carry), lower
 
 
 def payne_hanek_reduction(x: UOp, fmt: Format) -> tuple[UOp, UOp]:
@@ -294,28 +248,28 @@ def payne_hanek_reduction(x: UOp, fmt: Format) -> tuple[UOp, UOp]:
     """
     dt, wide = fmt.dtype, dtypes.uint64
     bits = UOp(Ops.BITCAST, (x,), fmt.bits)
-    exponent = _sub(_shr(bits, fmt.mantissa), UOp.const(fmt.bias, fmt.bits))
+    exponent = sub(shr(bits, fmt.mantissa), UOp.const(fmt.bias, fmt.bits))
     upper, lower = (_payne_hanek32 if fmt is FLOAT32 else _payne_hanek64)(bits, exponent)
-    parity = _shr(_add(upper, UOp.const(1 << 62, wide)), 63)
-    doubled = _shl(upper, 1)
+    parity = shr(add(upper, UOp.const(1 << 62, wide)), 63)
+    doubled = shl(upper, 1)
     if fmt is FLOAT32:
         return _fixed_times_pi(doubled), UOp(Ops.CAST, (parity,), fmt.bits)
-    turn = UOp(Ops.CAST, (UOp(Ops.BITCAST, (_or(doubled, _shr(lower, 63)),), dtypes.int64),), dt)
-    below = UOp(Ops.BITCAST, (_shr(_shl(lower, 1), 1),), dtypes.int64)
-    turn = _fma(UOp(Ops.CAST, (below,), dt), UOp.const(2.0**-63, dt), turn)
+    turn = UOp(Ops.CAST, (UOp(Ops.BITCAST, (or_(doubled, shr(lower, 63)),), dtypes.int64),), dt)
+    below = UOp(Ops.BITCAST, (shr(shl(lower, 1), 1),), dtypes.int64)
+    turn = fma(UOp(Ops.CAST, (below,), dt), UOp.const(2.0**-63, dt), turn)
     # pi * 2**-64 in two parts
     high, low = (math.ldexp(p, -64) for p in _split_pi((53, 53)))
-    return _fma(turn, UOp.const(high, dt), _mul(turn, UOp.const(low, dt))), parity
+    return fma(turn, UOp.const(high, dt), mul(turn, UOp.const(low, dt))), parity
 
 
 def _fixed_times_pi(turn: UOp) -> UOp:
     """pi times a fraction of 64 bits, signed, as float32 with one rounding."""
     ints, wide = dtypes.int64, dtypes.uint64
     pi = _PI >> _PI_BITS - 29
-    high = _shr(UOp(Ops.BITCAST, (turn,), ints), 32)
-    low = _shr(_mul(_and(turn, UOp.const(0xFFFFFFFF, wide)), UOp.const(pi, wide)), 32)
-    product = _add(_mul(high, UOp.const(pi, ints)), UOp(Ops.BITCAST, (low,), ints))
-    return _mul(UOp(Ops.CAST, (product,), dtypes.float32), UOp.const(2.0**-61, dtypes.float32))
+    high = shr(UOp(Ops.BITCAST, (turn,), ints), 32)
+    low = shr(mul(and_(turn, UOp.const(0xFFFFFFFF, wide)), UOp.const(pi, wide)), 32)
+    product = add(mul(high, UOp.const(pi, ints)), UOp(Ops.BITCAST, (low,), ints))
+    return mul(UOp(Ops.CAST, (product,), dtypes.float32), UOp.const(2.0**-61, dtypes.float32))
 
 
 def sin(x: UOp, fmt: Format) -> UOp:
@@ -323,37 +277,39 @@ def sin(x: UOp, fmt: Format) -> UOp:
     dt, ints = fmt.dtype, fmt.bits
     sign = 1 << fmt.width - 1
     bits = UOp(Ops.BITCAST, (x,), ints)
-    size = UOp(Ops.BITCAST, (_and(bits, UOp.const(sign - 1, ints)),), dt)
+    size = UOp(Ops.BITCAST, (and_(bits, UOp.const(sign - 1, ints)),), dt)
     near, near_parity = cody_waite_reduction(size, fmt)
     far, far_parity = payne_hanek_reduction(size, fmt)
-    is_near = _less(size, UOp.const(math.pi * (fmt.pi_limit - 1), dt))
-    far = _where(_less(size, UOp.const(math.inf, dt)), far, UOp.const(math.nan, dt))
-    r = _where(is_near, near, far)
-    parity = _where(is_near, near_parity, far_parity)
-    square = _mul(r, r)
-    value = _fma(_mul(r, square), _polynomial(square, fmt.sin), r)
-    flip = _xor(_and(bits, UOp.const(sign, ints)), _shl(parity, fmt.width - 1))
-    return UOp(Ops.BITCAST, (_xor(UOp(Ops.BITCAST, (value,), ints), flip),), dt)
+    is_near = less(size, UOp.const(math.pi * (fmt.pi_limit - 1), dt))
+    far = where(less(size, UOp.const(math.inf, dt)), far, UOp.const(math.nan, dt))
+    r = where(is_near, near, far)
+    parity = where(is_near, near_parity, far_parity)
+    square = mul(r, r)
+    value = fma(mul(r, square), _polynomial(square, fmt.sin), r)
+    flip = xor(and_(bits, UOp.const(sign, ints)), shl(parity, fmt.width - 1))
+    return UOp(Ops.BITCAST, (xor(UOp(Ops.BITCAST, (value,), ints), flip),), dt)
 
 
 # *** pow ***
 def power(x: UOp, y: UOp, fmt: Format) -> UOp:
     """x**y for floats, with the special cases of IEEE 754 (section 9.2.1)."""
     dt, ints = fmt.dtype, fmt.bits
-    const = lambda v: UOp.const(v, dt)  # noqa: E731
+
+    def const(v: float) -> UOp:
+        return UOp.const(v, dt)
     sign = UOp.const(1 << fmt.width - 1, ints)
     bits = UOp(Ops.BITCAST, (x,), ints)
-    size = UOp(Ops.BITCAST, (_and(bits, UOp.const((1 << fmt.width - 1) - 1, ints)),), dt)
-    value = UOp(Ops.EXP2, (_mul(y, UOp(Ops.LOG2, (size,))),))
+    size = UOp(Ops.BITCAST, (and_(bits, UOp.const((1 << fmt.width - 1) - 1, ints)),), dt)
+    value = UOp(Ops.EXP2, (mul(y, UOp(Ops.LOG2, (size,))),))
     # 1**y and x**0 are 1, whatever the other
-    value = _where(_and(_differs(size, const(1.0)), _differs(y, const(0.0))), value, const(1.0))
+    value = where(and_(differs(size, const(1.0)), differs(y, const(0.0))), value, const(1.0))
     whole = UOp(Ops.TRUNC, (y,))
-    half = _mul(y, const(0.5))
-    odd = _and(_differs(UOp(Ops.TRUNC, (half,)), half), _differs(_differs(whole, y), UOp.const(True)))
-    flip = _where(odd, _and(bits, sign), UOp.const(0, ints))
-    value = UOp(Ops.BITCAST, (_or(UOp(Ops.BITCAST, (value,), ints), flip),), dt)
-    negative = _and(_less(x, const(0.0)), _less(const(-math.inf), x))
-    return _where(_and(negative, _differs(whole, y)), const(math.nan), value)
+    half = mul(y, const(0.5))
+    odd = and_(differs(UOp(Ops.TRUNC, (half,)), half), differs(differs(whole, y), UOp.const(True)))
+    flip = where(odd, and_(bits, sign), UOp.const(0, ints))
+    value = UOp(Ops.BITCAST, (or_(UOp(Ops.BITCAST, (value,), ints), flip),), dt)
+    negative = and_(less(x, const(0.0)), less(const(-math.inf), x))
+    return where(and_(negative, differs(whole, y)), const(math.nan), value)
 
 
 # *** rules ***
@@ -379,7 +335,7 @@ def _power(u: UOp, x: UOp, y: UOp, wide: DType) -> UOp | None:
     if exponent == 1.0:
         return x
     if exponent == 2.0:
-        return _mul(x, x)
+        return mul(x, x)
     work = dt if dt is dtypes.float64 else wide
     return power(x.cast(work), y.cast(work), _FORMATS[work]).cast(dt)
 

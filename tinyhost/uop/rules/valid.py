@@ -18,8 +18,18 @@ from tinyhost.uop.info import ParamArg
 from tinyhost.uop.node import UOp
 from tinyhost.uop.pattern import PatternMatcher, UPat
 from tinyhost.uop.rewrite import graph_rewrite, substitute
-from tinyhost.uop.rules.common import (Terms, clauses, conjunction, from_linear, in_order, is_invalid, linear, linear_bounds,
-                                       negated, scaled)
+from tinyhost.uop.rules.common import (
+    Terms,
+    clauses,
+    conjunction,
+    from_linear,
+    in_order,
+    is_invalid,
+    linear,
+    linear_bounds,
+    negated,
+    scaled,
+)
 from tinyhost.uop.rules.rulesets import sym, symbolic
 
 Form = tuple[tuple[UOp, int], ...]  # terms of a linear form, the first coefficient positive
@@ -55,7 +65,8 @@ def _less(a: UOp, b: UOp, limit: int) -> tuple[Form, int | None, int | None] | N
 
 
 def parse_clause(c: UOp) -> list[tuple[Form, int | None, int | None]]:
-    """Bounds (form, lowest or None, highest or None) that a true clause states on weakint forms; [] when it states none."""
+    """Bounds (form, lowest or None, highest or None) that a true clause states on weakint forms; [] when it states
+    none."""
     inner = negated(c)
     cmp = c if inner is None else inner
     if cmp.op not in (Ops.CMPLT, Ops.CMPNE) or any(s.dtype is not dtypes.weakint for s in cmp.src):
@@ -70,7 +81,8 @@ def parse_clause(c: UOp) -> list[tuple[Form, int | None, int | None]]:
 
 
 def parse_valid(conds: list[UOp]) -> dict[Form, tuple[int, int]] | None:
-    """Bounds of all forms that ``conds`` speak of; None when they contradict each other or the bounds of their terms."""
+    """Bounds of all forms that ``conds`` speak of; None when they contradict each other or the bounds of their
+    terms."""
     out: dict[Form, tuple[int, int]] = {}
     for c in conds:
         for form, low, high in parse_clause(c):
@@ -202,8 +214,7 @@ def simplify_and(u: UOp) -> UOp | None:
 
 pm_valid = PatternMatcher([
     (UPat(Ops.WHERE, src=(UPat(name="c"), UPat(name="x"), UPat(Ops.CONST, name="y")), name="u"), simplify_gated),
-    (UPat(Ops.AND, dtype=dtypes.bool, src=(UPat((Ops.CMPLT, Ops.CMPNE, Ops.AND)), UPat((Ops.CMPLT, Ops.CMPNE))), name="u"),
-     simplify_and),
+    (UPat(Ops.AND, src=(UPat((Ops.CMPLT, Ops.CMPNE, Ops.AND)), UPat((Ops.CMPLT, Ops.CMPNE))), name="u"), simplify_and),
 ])
 
 sym_valid = sym + pm_valid

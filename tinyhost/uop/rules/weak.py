@@ -1,10 +1,11 @@
 """Commits weak dtypes to widths, inside kernels.
 
-Takes a kernel whose literals and index math are weak (width not decided) and gives one where weak dtypes survive only on
-literals under a CAST. Sources come first: a decided node that was weak stands as CAST(weak, strong), and its consumer
-takes the strong node at the width it needs:
+Takes a kernel whose literals and index math are weak (width not decided) and gives one where weak dtypes survive only
+on literals under a CAST. Sources come first: a decided node that was weak stands as CAST(weak, strong), and its
+consumer takes the strong node at the width it needs:
 
-- beside a strong operand: the dtype of the node; in a comparison the joint dtype of both sides; in a WHERE that of the arms
+- beside a strong operand: the dtype of the node; in a comparison the joint dtype of both sides; in a WHERE that of the
+  arms
 - without one: int32 where the bounds of the node and of its operands fit, else int64; the default float
 - STORE and LOAD's alternative: the dtype of the memory; an index: int32 unless its bounds need int64
 
@@ -108,7 +109,8 @@ def _lower_shift(u: UOp) -> UOp:
 
 
 def lower_stack(u: UOp) -> UOp | None:
-    """stack(weak ..) -> cast(weak, stack at the width of its bounds); stack(strong, weak) -> stack at the strong dtype"""
+    """stack(weak ..) -> cast(weak, stack at the width of its bounds); stack(strong, weak) -> stack at the strong
+    dtype"""
     if not any(s.dtype.is_weak for s in u.src):
         return None
     dtype = _width(u, u.src, u.dtype) if u.dtype.is_weak else u.dtype
@@ -117,7 +119,8 @@ def lower_stack(u: UOp) -> UOp | None:
 
 
 def lower_cast(u: UOp, x: UOp) -> UOp | None:
-    """cast(dt, cast(weak, x)) -> cast(dt, x); cast(weak float, cast(weak int, x)) -> cast(weak float, default float of x)"""
+    """cast(dt, cast(weak, x)) -> cast(dt, x); cast(weak float, cast(weak int, x)) -> cast(weak float, default float of
+    x)"""
     if not x.arg.is_weak or x.src[0].dtype.is_weak:
         return None
     inner = x.src[0]
@@ -199,8 +202,11 @@ def lower_operands(u: UOp) -> UOp | None:
     """custom(weak x) -> custom(x at the default width)"""
     if not any(s.dtype.is_weak for s in u.src):
         return None
-    src = tuple(_at(s, dtypes.default_float if s.dtype.is_float else index_dtype(s)) if s.dtype.is_weak else s for s in u.src)
-    return UOp(u.op, src, u.arg, u.tag)
+    return UOp(u.op, tuple(_at_default(s) if s.dtype.is_weak else s for s in u.src), u.arg, u.tag)
+
+
+def _at_default(s: UOp) -> UOp:
+    return _at(s, dtypes.default_float if s.dtype.is_float else index_dtype(s))
 
 
 _WEAK = UPat(Ops.CAST, dtype=dtypes.weaks, name="x")

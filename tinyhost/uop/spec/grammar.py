@@ -59,7 +59,7 @@ _STORAGE = "PARAM|BUFFER|AFTER"
 _VIEWED = "RESHAPE|EXPAND|PERMUTE|PAD|SHRINK|FLIP|PARAM|BUFFER|AFTER|BITCAST"
 
 _VALUES: list[_Row] = [
-    (Ops.CONST, "", "literal", "TKH", "", "a literal; its dtype follows from its Python type, a strong one is CAST(dt) over it"),
+    (Ops.CONST, "", "literal", "TKH", "", "a literal, weak or bool; a strong one is CAST(dt) over it"),
     (Ops.CONST, "", "literal", "P", "not_invalid", "the number under a CAST, a lane, or the size of a vector access"),
     (Ops.PARAM, "", "ParamArg", "TKH", "", "argument `slot` of a call, flat; a scalar in the ALU space"),
     (Ops.PARAM, "", "ParamArg", "P", "strong", "argument `slot` of the program"),
@@ -77,7 +77,7 @@ _VALUES: list[_Row] = [
 ]
 
 _ARITHMETIC: list[_Row] = [
-    (Ops.CAST, "x:value", "DType", "TKP", "", "conversion by value: integers wrap, float to integer truncates and saturates"),
+    (Ops.CAST, "x:value", "DType", "TKP", "", "by value: integers wrap, floats truncate and saturate"),
     (Ops.BITCAST, "x:value", "DType", "TKP", "", "the same bytes read as another type"),
     *[(op, "x:value", "none", "T", "", meaning) for op, meaning in (
         (Ops.EXP2, "2 to the power x"), (Ops.LOG2, "logarithm to base 2"), (Ops.SIN, "sine"),
@@ -90,42 +90,43 @@ _ARITHMETIC: list[_Row] = [
     (Ops.MUL, "a:value b:value", "none", "TP", "match", "product; AND on bool"),
     (Ops.MAX, "a:value b:value", "none", "TP", "match", "the larger one; NaN if either is"),
     (Ops.SUB, "a:value b:value", "none", "PX", "match", "a-b"),
-    (Ops.FDIV, "a:float b:float", "none", "PX", "match", "a/b on floats"),
+    (Ops.FDIV, "a:float b:float", "none", "TP", "match", "a/b on floats, rounded once"),
     (Ops.POW, "base:value exponent:value", "none", "TX", "match", "power"),
     (Ops.MULACC, "a:value b:value c:value", "none", "PX", "match", "a*b+c, fused on floats"),
-    (Ops.SHL, "x:int count:int", "none", "TP", "strong_in_program", "x * 2**count; a count of the width or more gives 0"),
+    (Ops.SHL, "x:int count:int", "none", "TP", "strong_in_program", "x * 2**count; 0 from the width on"),
     (Ops.SHR, "x:int count:int", "none", "TP", "strong_in_program", "x / 2**count rounded down; arithmetic on signed"),
     (Ops.CDIV, "a:int b:int", "none", "TP", "match", "quotient toward zero; 0 where b is 0"),
     (Ops.CMOD, "a:int b:int", "none", "TP", "match", "remainder with the sign of a; 0 where b is 0"),
-    (Ops.FLOORDIV, "a:int b:int", "none", "TX", "match", "quotient rounded down; 0 where b is 0"),
-    (Ops.FLOORMOD, "a:int b:int", "none", "TX", "match", "remainder with the sign of b; 0 where b is 0"),
+    (Ops.FLOORDIV, "a:int b:int", "none", "TP", "match", "quotient rounded down; 0 where b is 0"),
+    (Ops.FLOORMOD, "a:int b:int", "none", "TP", "match", "remainder with the sign of b; 0 where b is 0"),
     (Ops.CMPLT, "a:value b:value", "none", "TP", "match", "a < b; false on NaN"),
     (Ops.CMPNE, "a:value b:value", "none", "TP", "match", "a != b; true on NaN"),
     (Ops.CMPEQ, "a:value b:value", "none", "TP", "match", "a == b; false on NaN"),
     (Ops.XOR, "a:bits b:bits", "none", "TP", "match", "bitwise or logical exclusive or"),
     (Ops.OR, "a:bits b:bits", "none", "TP", "match", "bitwise or logical or"),
     (Ops.AND, "a:bits b:bits", "none", "TP", "match", "bitwise or logical and"),
-    (Ops.THREEFRY, "counter:uint64 key:uint64", "none", "TPX", "", "Threefry-2x32, 20 rounds; each word pair low word first"),
-    (Ops.WHERE, "cond:bool x:value y:value", "none", "TP", "match_arms", "x where cond, else y; y Invalid is a gated value"),
+    (Ops.THREEFRY, "counter:uint64 key:uint64", "none", "TPX", "", "Threefry-2x32, 20 rounds, low word first"),
+    (Ops.WHERE, "cond:bool x:value y:value", "none", "TP", "match_arms", "x where cond, else y; y Invalid is a gate"),
     (Ops.WMMA, "a:value b:value acc:value ranges:RANGE*", "wmma", "TP", "", "matrix multiply-accumulate"),
 ]
 
 _MEMORY: list[_Row] = [
     (Ops.INDEX, "x:value index:index*", "none", "TP", "", "element, or gather, by indices from the left"),
     (Ops.SHRINK, "x:value offsets:dims sizes:dims", "none", "TK", "", "sub-box"),
-    (Ops.SHRINK, f"x:{_STORAGE} offset:index size:literal", "none", "P", "", "place of a vector access of `size` elements"),
+    (Ops.SHRINK, f"x:{_STORAGE} offset:index size:literal", "none", "P", "", "place of a vector access"),
     (Ops.LOAD, "place:place", "hint", "TP", "", "read memory"),
-    (Ops.LOAD, "place:place alt:value gate:bool", "hint", "TP", "alt_dtype", "read memory; alt where the gate is false"),
+    (Ops.LOAD, "place:place alt:value gate:bool", "hint", "TP", "alt_dtype", "memory, or alt where the gate is false"),
     (Ops.LOAD, "x:any*", "any", "X", "", "a read whose place is not decided"),
     (Ops.STORE, "target:value value:value", "none", "T", "", "write"),
-    (Ops.STORE, "place:place value:value gate:bool?", "none", "TP", "stored_dtype", "write memory; nothing where the gate is false"),
+    (Ops.STORE, "place:place value:value gate:bool?", "none", "TP", "stored_dtype", "write where the gate is true"),
     (Ops.STORE, "variable:BUFFER|PARAM value:CONST|CAST", "none", "K", "", "bind a Variable"),
-    (Ops.GETADDR, "x:BUFFER|PARAM|SHRINK|BITCAST|MSTACK|AFTER", "device", "H", "", "address of storage as a device sees it"),
+    (Ops.GETADDR, "x:BUFFER|PARAM|SHRINK|BITCAST|MSTACK|AFTER", "device", "H", "", "address of storage for a device"),
 ]
 
 _CONTROL: list[_Row] = [
     (Ops.SINK, "effects:any*", "kernel_info", "TKPH", "", "root; with a KernelInfo it is a kernel"),
-    (Ops.AFTER, f"x:{_VIEWED}|CONTIGUOUS|INDEX|UNSHARD|INS|MSTACK|MSELECT deps:any*", "none", "TP", "", "x as of after deps"),
+    (Ops.AFTER, f"x:{_VIEWED}|CONTIGUOUS|INDEX|UNSHARD|INS|MSTACK|MSELECT deps:any*", "none", "TP", "",
+     "x as of after deps"),
     (Ops.AFTER, f"x:{_VIEWED}|MSTACK|MSELECT deps:any*", "none", "K", "", "x as of after deps"),
     (Ops.AFTER, "x:any deps:any*", "none", "XH", "", "x as of after deps"),
     (Ops.GROUP, "x:GROUP|STORE|NOOP|INS|END|CALL|AFTER|BARRIER*", "none", "TP", "", "effects without an order"),
@@ -140,12 +141,13 @@ _CONTROL: list[_Row] = [
 ]
 
 _CALLS: list[_Row] = [
-    (Ops.CALL, f"body:{_OPAQUE} args:any*", "CallInfo", "TK", "", "opaque call; argument i is PARAM slot i of the body"),
+    (Ops.CALL, f"body:{_OPAQUE} args:any*", "CallInfo", "TK", "", "opaque call; argument i is the body's PARAM slot i"),
     (Ops.CALL, "address:uint64 args:any*", "DType", "TPH", "", "call of an address"),
     (Ops.FUNCTION, "body:TUPLE args:any*", "CallInfo", "T", "", "differentiable call"),
     (Ops.TUPLE, "values:any*", "none", "T", "", "results of a FUNCTION"),
     (Ops.GETTUPLE, "x:FUNCTION|TUPLE", "int", "T", "", "one result"),
-    (Ops.PROGRAM, "sink:SINK linear:LINEAR? source:SOURCE? binary:BINARY?", "ProgramInfo", "T", "", "kernel, as far as compiled"),
+    (Ops.PROGRAM, "sink:SINK linear:LINEAR? source:SOURCE? binary:BINARY?", "ProgramInfo", "T", "",
+     "kernel, as far as it is compiled"),
     (Ops.PROGRAM, "image:any", "tuple", "H", "", "buffer that holds the image"),
     (Ops.LINEAR, "items:any*", "none", "TX", "", "calls or instructions in order"),
     (Ops.LINEAR, "items:any*", "tuple", "H", "", "commands of one queue"),
@@ -175,7 +177,8 @@ _TENSOR: list[_Row] = [
 ]
 
 SECTIONS: dict[str, list[_Row]] = {
-    "Values": _VALUES, "Arithmetic": _ARITHMETIC, "Memory": _MEMORY, "Control": _CONTROL, "Calls": _CALLS, "Tensors": _TENSOR}
+    "Values": _VALUES, "Arithmetic": _ARITHMETIC, "Memory": _MEMORY, "Control": _CONTROL, "Calls": _CALLS,
+    "Tensors": _TENSOR}
 
 # in the enumeration without a form: reserved
 RESERVED = frozenset({Ops.WAIT})
@@ -189,5 +192,5 @@ def forms() -> dict[Ops, tuple[Form, ...]]:
         for op, src, arg, stages, check, meaning in rows:
             out.setdefault(op, []).append(Form(op, tuple(map(_source, src.split())), arg, stages, check, meaning))
     if missing := GroupOp.All - out.keys() - RESERVED:
-        raise RuntimeError(f"ops without a form: {sorted(missing)}; each op needs a row in tinyhost/uop/spec/grammar.py")
+        raise RuntimeError(f"ops without a form: {sorted(missing)}; add a row for each in tinyhost/uop/spec/grammar.py")
     return {op: tuple(rows) for op, rows in out.items()}

@@ -5,7 +5,8 @@ chain of views.
 """
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from tinyhost.dtype import ConstFloat, DType, Invalid, dtypes
 from tinyhost.ops import AddrSpace, AxisType, GroupOp, Ops
@@ -91,6 +92,14 @@ def _is_device(a: Any) -> bool:
     return isinstance(a, str) or (isinstance(a, tuple) and bool(a) and all(isinstance(d, str) for d in a))
 
 
+def _is_literal_arg(a: Any) -> bool:
+    return type(a) in (int, bool, ConstFloat) or a is Invalid
+
+
+def _is_opts(a: Any) -> bool:
+    return a is None or (isinstance(a, tuple) and all(isinstance(o, Opt) for o in a))
+
+
 def _is_instruction(a: Any) -> bool:
     return isinstance(a, str) or (isinstance(a, tuple) and len(a) >= 2 and isinstance(a[1], DType))
 
@@ -98,7 +107,7 @@ def _is_instruction(a: Any) -> bool:
 ARG_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "any": (lambda a: True, "anything"),
     "none": (lambda a: a is None, "None"),
-    "literal": (lambda a: type(a) in (int, bool, ConstFloat) or a is Invalid, "Python int, bool, ConstFloat, or Invalid"),
+    "literal": (_is_literal_arg, "Python int, bool, ConstFloat, or Invalid"),
     "int": (lambda a: type(a) is int, "int"),
     "str": (lambda a: isinstance(a, str), "str"),
     "bytes": (lambda a: isinstance(a, bytes), "bytes"),
@@ -115,7 +124,7 @@ ARG_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "flags": (lambda a: isinstance(a, tuple) and all(isinstance(f, bool) for f in a), "tuple of bool per axis"),
     "reduction": (_is_reduction, "(ADD, MUL or MAX; number of leading axes, 0 with ranges)"),
     "device": (_is_device, "device name or tuple of them"),
-    "opts": (lambda a: a is None or (isinstance(a, tuple) and all(isinstance(o, Opt) for o in a)), "None or tuple of Opt"),
+    "opts": (_is_opts, "None or tuple of Opt"),
     "wmma": (_is_wmma, "((N, M, K), input dtype, device kind, threads, upcast axes)"),
     "custom": (lambda a: isinstance(a, tuple) and len(a) == 2 and isinstance(a[0], str) and isinstance(a[1], DType),
                "(format string, dtype)"),

@@ -5,7 +5,8 @@ no form accepts. A spec is a set of stages; ``spec_shared`` holds what is legal 
 """
 from __future__ import annotations
 
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 from tinyhost.ops import Ops
 from tinyhost.uop.spec.grammar import STAGES, Form, forms
@@ -24,7 +25,8 @@ class Spec:
     def forms_of(self, op: Ops) -> tuple[tuple[Form, str], ...]:
         """The legal forms of ``op``, each with the stage under which it is checked."""
         if self._forms is None:
-            self._forms = {o: tuple((f, stage) for f in fs for stage in self._stages_of(f)) for o, fs in forms().items()}
+            self._forms = {o: tuple((f, stage) for f in fs for stage in self._stages_of(f))
+                           for o, fs in forms().items()}
         return self._forms.get(op, ())
 
     def _stages_of(self, form: Form) -> list[str]:
@@ -73,9 +75,17 @@ def _why_not(u: Node, form: Form, stage: str) -> str | None:
     return None
 
 
+def _dtype_of(u: Node) -> str:
+    """Text of the dtype, or of the reason why there is none."""
+    try:
+        return repr(u.dtype)
+    except (RuntimeError, TypeError) as e:
+        return f"({e})"
+
+
 def _describe(i: int, u: Node, spec: Spec) -> str:
-    srcs = ", ".join(f"{s.op} of {s.dtype}" for s in u.src)
-    head = f"UOp verification failed at {i} on {u.op} {u.dtype} with arg {u.arg!r} and sources ({srcs})"
+    srcs = ", ".join(f"{s.op} of {_dtype_of(s)}" for s in u.src)
+    head = f"UOp verification failed at {i} on {u.op} {_dtype_of(u)} with arg {u.arg!r} and sources ({srcs})"
     tried = [f"{form}: {_why_not(u, form, stage)}" for form, stage in spec.forms_of(u.op)]
     if not tried:
         return f"{head}: {spec} has no {u.op.name}"

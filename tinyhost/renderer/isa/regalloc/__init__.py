@@ -6,6 +6,7 @@ with the allocator. Both know no instruction set and import nothing but the stan
 from __future__ import annotations
 
 from tinyhost.renderer.isa.regalloc.checker import CheckError, check
+from tinyhost.renderer.isa.regalloc.listing import listing
 from tinyhost.renderer.isa.regalloc.run import run
 from tinyhost.renderer.isa.regalloc.types import (
     COPY_SIGNATURE,
@@ -34,5 +35,5 @@ from tinyhost.renderer.isa.regalloc.types import (
 __all__ = [
     "Allocation", "AllocationError", "COPY_SIGNATURE", "CheckError", "Constraint", "DEF", "Edit", "EditKind",
     "Function", "Inst", "Kind", "MachineEnv", "NO_OPERANDS", "OperandSpec", "RegClass", "Signature", "SpillSlot",
-    "Timing", "USE", "VReg", "check", "define", "run", "use",
+    "Timing", "USE", "VReg", "check", "define", "listing", "run", "use",
 ]

@@ -77,7 +77,7 @@ def bring_in(state: State, i: int, inst: Inst, plan: Plan, locations: list[int],
             continue
         if plan.memory[k] and not folded and stays_in_slot(state, v, v in dying):
             folded = True
-            state.slot_reads.append((i, k, v))
+            state.read_slot(i, k, v)
             continue
         r = state.obtain(v, state.masks[v] & ~_registers(state, vregs, plan), i)
         if r < 0:

@@ -8,6 +8,7 @@ constraint holds, nothing is lost to clobbers, slots do not overlap, and every w
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 from tinyhost.renderer.isa.regalloc.types import (
     Allocation,
@@ -181,13 +182,13 @@ class _Checker:
         self._check_apart(i, inst, where)
 
     @staticmethod
-    def _allowed(constraint: Constraint, arg: object, where: tuple[int, ...]) -> tuple[int, ...] | None:
+    def _allowed(constraint: Constraint, arg: Any, where: tuple[int, ...]) -> tuple[int, ...] | None:
         if constraint is Constraint.FIXED:
-            return (arg,)  # type: ignore[return-value]
+            return (arg,)
         if constraint is Constraint.SET:
-            return arg  # type: ignore[return-value]
+            return tuple(arg)
         if constraint is Constraint.REUSE:
-            return (where[arg],)  # type: ignore[index]
+            return (where[arg],)
         return None
 
     def _check_apart(self, i: int, inst: Inst, where: tuple[int, ...]) -> None:

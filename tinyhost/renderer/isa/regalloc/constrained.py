@@ -198,7 +198,7 @@ class _Assignment:
     def _fold(self, k: int, v: int) -> None:
         self.folded = True
         self.locations[k] = -1
-        self.state.slot_reads.append((self.i, k, v))
+        self.state.read_slot(self.i, k, v)
 
     def _room(self, v: int, mask: int) -> int:
         """A free register of ``mask``, made free by displacing a value that no operand has settled on; or -1."""

@@ -42,6 +42,8 @@ def enter_block(state: State, borders: Borders, block: int) -> None:
         state.load(entry, start)
     state.loop = loop.parent if loop is not None else flow.loop_of[block]
     if loop is None:
+        if block in flow.targeted_from_behind:  # nested too deep to be a loop, but its back edges must agree
+            borders.entries[block] = entry or state.snapshot(live_in)
         return
     if entry is None:
         entry = enter_loop(state, loop)
@@ -110,7 +112,7 @@ def _shuffle(state: State, moves: list[tuple[int, int, int]], position: int) -> 
     if not moves:
         return
     unused = state.free
-    for v, dst, _ in moves:
+    for _, dst, _ in moves:
         unused &= ~(1 << dst)
     parallel_moves(state, moves, position, unused)
     for v, _, _ in moves:

@@ -12,6 +12,7 @@ from tinyhost.renderer.isa.regalloc.machine import Machine, Plan, plan_of
 from tinyhost.renderer.isa.regalloc.types import AllocationError, Function, Inst, Kind
 
 FAR = 1 << 60  # a position behind every instruction
+MAX_DEPTH = 16  # loops nested deeper are allocated like straight code, so that cost stays linear
 
 
 class Entry:
@@ -49,7 +50,7 @@ class Flow:
     """Blocks and edges. ``preds`` are blocks; ``target[b]`` is the block jumped to, or -1."""
 
     __slots__ = ("plans", "start", "end", "target", "falls", "preds", "loops", "loop_of", "first_def", "last_def",
-                 "defs_in", "exposed")
+                 "defs_in", "exposed", "targeted_from_behind")
 
     def __init__(self) -> None:
         self.plans: list[Plan] = []
@@ -60,6 +61,7 @@ class Flow:
         self.preds: list[list[int]] = []
         self.loops: list[Loop] = []
         self.loop_of: list[Loop | None] = []
+        self.targeted_from_behind: set[int] = set()  # blocks with a backward edge into them
         self.first_def: list[int] = []
         self.last_def: list[int] = []
         self.defs_in: list[set[int]] = []
@@ -129,6 +131,7 @@ def _find_loops(flow: Flow, classes: int) -> None:
     for block, target in enumerate(flow.target):
         if 0 <= target <= block:
             spans[target] = max(spans.get(target, target), block)
+    flow.targeted_from_behind = set(spans)
     stack: list[Loop] = []
     flow.loop_of = [None] * len(flow.start)
     for head in sorted(spans):
@@ -137,6 +140,8 @@ def _find_loops(flow: Flow, classes: int) -> None:
             stack.pop()
         for outer in stack:  # an overlap: the outer span grows until it holds the inner one
             outer.last = max(outer.last, loop.last)
+        if len(stack) == MAX_DEPTH:
+            continue
         if stack:
             loop.parent, loop.depth = stack[-1], stack[-1].depth + 1
         stack.append(loop)

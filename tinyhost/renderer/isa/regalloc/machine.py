@@ -54,13 +54,9 @@ class Machine:
 
 
 @lru_cache(maxsize=16)
-def _machine(env: MachineEnv) -> Machine:
-    return Machine(env)
-
-
 def machine_of(env: MachineEnv) -> Machine:
     """The compiled form of ``env``, cached."""
-    return _machine(env)
+    return Machine(env)
 
 
 class Plan:
@@ -158,7 +154,7 @@ class Plan:
 def plan_of(inst: Inst, machine: Machine) -> Plan:
     """The analysis of the instruction's signature on ``machine``, kept on the signature."""
     signature = inst.signature
-    plan = signature.analysis
+    plan: Plan | None = signature.analysis
     if plan is None or plan.machine is not machine:
         plan = signature.analysis = Plan(signature, machine)
     return plan

@@ -116,8 +116,17 @@ class State:
 
     def read_memory(self, v: int, r: int, position: int) -> None:
         """Write v's value into r without making r its home."""
-        self.emit(position, Edit(REMAT, v, r, r) if self.remat[v] else Edit(FILL, v, r, ~v))
+        if self.remat[v]:
+            self.emit(position, Edit(REMAT, v, r, r))
+        else:
+            self.spilled.add(v)  # in code that no path reaches, nothing may ever have been stored
+            self.emit(position, Edit(FILL, v, r, ~v))
         self.used_mask |= 1 << r
+
+    def read_slot(self, i: int, k: int, v: int) -> None:
+        """Operand k of instruction i reads v from its slot."""
+        self.spilled.add(v)
+        self.slot_reads.append((i, k, v))
 
     def save(self, v: int, position: int) -> None:
         """Make v's slot valid, with the store as far outside of loops as its definitions permit."""

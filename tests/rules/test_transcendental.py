@@ -1,0 +1,136 @@
+"""Accuracy of EXP2, LOG2 and SIN as polynomials, against float64, long double and exact arithmetic."""
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from evaluate_graph import evaluate_graph
+
+from tinyhost.dtype import dtypes
+from tinyhost.ops import GroupOp, Ops
+from tinyhost.uop import UOp, graph_rewrite
+from tinyhost.uop.rules.decompose import get_decompositions
+from tinyhost.uop.semantics import carrier_np, evaluate_np
+
+FUSED = GroupOp.ALU - {Ops.EXP2, Ops.LOG2, Ops.SIN}
+DTYPES = {dtypes.float32: (2.0, np.uint32), dtypes.float64: (4.0, np.uint64)}
+COUNT = 60000
+
+
+def graph(op, dt, fused=True):
+    x = UOp.param(0, dt)
+    return x, graph_rewrite(UOp(op, (x,)), get_decompositions(FUSED if fused else FUSED - {Ops.MULACC}))
+
+
+def compute(op, values, dt, fused=True):
+    x, out = graph(op, dt, fused)
+    return evaluate_graph(out, {x: values.astype(carrier_np(dt))})
+
+
+def ulps(got, exact, dt):
+    """Distance in units of the last place of the exact value."""
+    with np.errstate(all="ignore"):
+        rounded = exact.astype(carrier_np(dt))
+        assert (np.isnan(got) == np.isnan(rounded)).all()
+        finite = np.isfinite(rounded) & np.isfinite(got)
+        assert (got[~finite & ~np.isnan(got)] == rounded[~finite & ~np.isnan(got)]).all()
+        unit = np.spacing(np.abs(rounded[finite])).astype(np.longdouble)
+    return float((np.abs(got[finite].astype(np.longdouble) - exact[finite]) / unit).max(initial=0))
+
+
+def exact_sin(values):
+    with mpmath.workprec(1300):
+        return np.array([np.longdouble(mpmath.nstr(mpmath.sin(mpmath.mpf(float(v))), 30)) if math.isfinite(v)
+                         else np.longdouble("nan") for v in values])
+
+
+def any_bits(dt, seed=0):
+    return np.random.default_rng(seed).integers(0, 2**dt.bitsize, COUNT, dtype=DTYPES[dt][1]).view(carrier_np(dt))
+
+
+@pytest.mark.parametrize("fused", [True, False], ids=["fused", "unfused"])
+@pytest.mark.parametrize("dt", DTYPES)
+def test_exp2(dt, fused):
+    rng = np.random.default_rng(1)
+    span = (-160, 135) if dt is dtypes.float32 else (-1080, 1030)
+    for values in (rng.uniform(*span, COUNT), rng.standard_normal(COUNT), any_bits(dt), np.arange(*span)):
+        values = values.astype(carrier_np(dt))
+        with np.errstate(all="ignore"):
+            exact = np.exp2(values.astype(np.longdouble))
+        assert ulps(compute(Ops.EXP2, values, dt, fused), exact, dt) <= DTYPES[dt][0]
+    whole = np.arange(*span).astype(carrier_np(dt))
+    with np.errstate(all="ignore"):
+        exact = np.exp2(whole.astype(np.float64)).astype(whole.dtype)
+        assert np.array_equal(compute(Ops.EXP2, whole, dt, fused), exact)
+
+
+@pytest.mark.parametrize("fused", [True, False], ids=["fused", "unfused"])
+@pytest.mark.parametrize("dt", DTYPES)
+def test_log2(dt, fused):
+    rng = np.random.default_rng(2)
+    for values in (np.abs(rng.standard_normal(COUNT)), 1 + rng.standard_normal(COUNT) * 1e-3, any_bits(dt)):
+        values = values.astype(carrier_np(dt))
+        with np.errstate(all="ignore"):
+            exact = np.log2(values.astype(np.longdouble))
+        assert ulps(compute(Ops.LOG2, values, dt, fused), exact, dt) <= DTYPES[dt][0]
+    powers = np.exp2(np.arange(-140, 120).astype(np.float64))
+    assert np.array_equal(compute(Ops.LOG2, powers, dt, fused), np.arange(-140, 120))
+
+
+@pytest.mark.parametrize("fused", [True, False], ids=["fused", "unfused"])
+@pytest.mark.parametrize("dt", DTYPES)
+def test_sin(dt, fused):
+    rng = np.random.default_rng(3)
+    most = 127 if dt is dtypes.float32 else 1023
+    k = rng.integers(1, 2**13 if dt is dtypes.float32 else 2**20, 300)
+    near = (np.longdouble("3.14159265358979323846264338") * k).astype(carrier_np(dt))
+    for values in (rng.standard_normal(2000) * 3, near, np.nextafter(near, near.dtype.type(0)),
+                   rng.uniform(-1e5, 1e5, 1000), rng.uniform(1, 2, 1000) * 2.0 ** rng.integers(5, most, 1000),
+                   any_bits(dt)[:1000]):
+        values = values.astype(carrier_np(dt))
+        assert ulps(compute(Ops.SIN, values, dt, fused), exact_sin(values), dt) <= DTYPES[dt][0]
+
+
+def test_the_hardest_arguments_of_sin():
+    """Numbers closest to a multiple of pi (Muller, "Elementary Functions", table 11.1, for float64)."""
+    hard = np.array([6381956970095103.0 * 2.0**797])
+    assert ulps(compute(Ops.SIN, hard, dtypes.float64), exact_sin(hard), dtypes.float64) <= 4
+    bits = np.arange(0x4B000000, 0x7F800000, 0x1357, dtype=np.uint32).view(np.float32)[:3000]
+    assert ulps(compute(Ops.SIN, bits, dtypes.float32), exact_sin(bits), dtypes.float32) <= 2
+
+
+@pytest.mark.parametrize("dt", [dtypes.float16, dtypes.bfloat16, *DTYPES])
+def test_special_values(dt):
+    values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -1.0, 1.0])
+    for op in (Ops.EXP2, Ops.LOG2, Ops.SIN):
+        got = compute(op, values, dt)
+        want = evaluate_np(op, dt, values.astype(carrier_np(dt)))
+        nan = np.isnan(want)
+        assert np.allclose(got[~nan], want[~nan], rtol=1e-6) and (np.isnan(got) == nan).all()
+        assert np.array_equal(np.signbit(got[~nan]), np.signbit(want[~nan]))
+
+
+@pytest.mark.parametrize("dt", DTYPES)
+def test_subnormal_numbers(dt):
+    least = {dtypes.float32: 2.0**-149, dtypes.float64: 2.0**-1074}[dt]
+    values = np.array([1, -1, 3, 1000]) * least
+    assert np.array_equal(compute(Ops.SIN, values, dt), values)
+    assert np.array_equal(compute(Ops.EXP2, values, dt), np.ones(4))
+    exact = np.log2(np.abs(values).astype(np.longdouble))
+    assert ulps(compute(Ops.LOG2, np.abs(values), dt), exact, dt) <= 1
+
+
+@pytest.mark.parametrize("dt", [dtypes.float16, dtypes.bfloat16])
+def test_narrow_floats_go_through_float32(dt):
+    values = np.linspace(0.01, 9, 500)
+    from tinyhost.uop.semantics import cast_np
+    rounded = cast_np(values, dtypes.float64, dt)
+    for op in (Ops.EXP2, Ops.LOG2, Ops.SIN):
+        assert np.array_equal(compute(op, rounded, dt), evaluate_np(op, dt, rounded))
+
+
+def test_graphs_stay_small():
+    sizes = {(op, dt): sum(u.op in GroupOp.ALU for u in graph(op, dt)[1].toposort())
+             for op in (Ops.EXP2, Ops.LOG2, Ops.SIN) for dt in DTYPES}
+    assert sizes[Ops.EXP2, dtypes.float32] <= 25 and sizes[Ops.LOG2, dtypes.float32] <= 35
+    assert sizes[Ops.SIN, dtypes.float32] <= 80 and sizes[Ops.SIN, dtypes.float64] <= 150
