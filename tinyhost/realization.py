@@ -2,32 +2,46 @@
 
 ``realize(*tensors)`` gives every value that is asked for, copied or marked CONTIGUOUS a buffer, replaces buffers by numbered
 parameters (so equal graphs share a schedule), runs it, and exchanges the computed nodes for their buffers in all live
-tensors. A store into an existing buffer runs only after every live tensor that still reads the old content has been computed:
-a lazy reader sees the value of its own time.
+tensors. A store runs only together with every live tensor that still reads what it overwrites: a lazy reader sees the value
+of its own time. Views are aliases and see the new content.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from tinyhost._tensor.registry import live_tensors
-from tinyhost.device import Buffer, Device
+from tinyhost.device import Buffer, Device, caps_of
 from tinyhost.device.buffer import buffer_of, has_storage
 from tinyhost.dtype import strong_dtype
+from tinyhost.engine.capture import recorder
 from tinyhost.engine.realize import plan_of, run
 from tinyhost.engine.schedule import get_linear
-from tinyhost.ops import AddrSpace, Ops
+from tinyhost.errors import JitError
+from tinyhost.ops import AddrSpace, GroupOp, Ops
+from tinyhost.schedule.storage import region_of
 from tinyhost.uop import UOp
 from tinyhost.uop.info import ParamArg
 
 if TYPE_CHECKING:
     from tinyhost._tensor.core import TensorCore
 
+_VIEWS = GroupOp.Movement | {Ops.DETACH, Ops.BITCAST}
+_STORED = frozenset({Ops.AFTER, Ops.CONTIGUOUS, Ops.COPY})  # what gets storage wherever it stands in a graph
 
-# *** what becomes storage ***
+
 def _is_storage(u: UOp) -> bool:
     return u.op is Ops.BUFFER and u.arg.addrspace is AddrSpace.GLOBAL
 
 
+def _under_views(u: UOp) -> UOp:
+    """What a chain of views shows: storage, a state of storage (AFTER), or a value."""
+    while u.op in _VIEWS:
+        u = u.src[0]
+    return u
+
+
+# *** what becomes storage ***
 def _new_storage(value: UOp) -> UOp:
     """A fresh buffer seen with the value's shape."""
     device = value.device or Device.DEFAULT
@@ -36,12 +50,8 @@ def _new_storage(value: UOp) -> UOp:
     return UOp.new_buffer(device, value.max_numel(), strong_dtype(value.dtype)).view_as(value.shape)
 
 
-def _store(target: UOp, value: UOp) -> UOp:
-    return target.after(target.store(value))
-
-
 class _Bases:
-    """Rewrites a graph so that everything that becomes storage is AFTER(buffer, STORE(buffer, value))."""
+    """Rewrites graphs so that everything that becomes storage is AFTER(buffer, STORE(buffer, value))."""
 
     def __init__(self) -> None:
         self.new: dict[UOp, UOp] = {}
@@ -52,87 +62,95 @@ class _Bases:
         for u in root.toposort(gate=lambda u: u not in self.new, enter_calls=False):
             src = tuple([self.new.get(s, s) for s in u.src])
             built = u if src == u.src else UOp(u.op, src, u.arg, u.tag)
-            if u.op is Ops.CONTIGUOUS and u.arg is None and (_whole(built.src[0]) or _is_plain(built.src[0])):
+            if u.op is Ops.CONTIGUOUS and u.arg is None and _is_whole(built.src[0]):
                 built = built.src[0]
             elif u.op is Ops.CONTIGUOUS:
-                built = self._stored(u, built.src[0] if u.arg is None else built)
+                built = self.stored(u, built.src[0] if u.arg is None else built)
             elif u.op is Ops.COPY:
-                built = self._stored(u, built)
+                built = self.stored(u, built)
             elif u.op is Ops.AFTER and not u.is_bound_var:
-                self.becomes[u] = u.src[0].substitute(self.becomes, walk=True)
+                self.becomes[u] = self._place(u.src[0])
             self.new[u] = built
 
-    def _stored(self, u: UOp, value: UOp) -> UOp:
-        target = _new_storage(u)
-        self.becomes[u] = target
-        return _store(target, value)
+    def stored(self, u: UOp, value: UOp) -> UOp:
+        """``value``, which is what ``u`` was rewritten to, stored into a new buffer that ``u`` becomes."""
+        target = self.becomes[u] = _new_storage(u)
+        self.new[u] = target.after(target.store(value))
+        return self.new[u]
 
-    def root(self, u: UOp) -> UOp | None:
+    def effect(self, u: UOp) -> UOp | None:
         """The effect that makes ``u`` exist, None when it exists already."""
         new = self.new[u]
-        base = new.base
-        if _is_storage(base) or new.is_bound_var or new.is_variable:
-            return None
-        if base.op is Ops.AFTER:
+        base = _under_views(new)
+        if base.op is Ops.AFTER and not base.is_bound_var:
             return base
-        return self._root_stored(u, new)
+        exists = _is_storage(base) or base.is_bound_var or base.is_variable
+        return None if exists else self.stored(u, new)
 
-    def _root_stored(self, u: UOp, new: UOp) -> UOp:
-        stored = self._stored(u, new)
-        self.new[u] = stored
-        return stored
+    def _place(self, u: UOp) -> UOp:
+        """The view ``u`` of a state of storage as that view of the storage itself."""
+        chain = []
+        while u not in self.becomes and u.op in _VIEWS:
+            chain.append(u)
+            u = u.src[0]
+        out = self.becomes.get(u, u)
+        for view in reversed(chain):
+            out = UOp(view.op, (out, *view.src[1:]), view.arg)
+        return out
 
 
-def _whole(u: UOp) -> bool:
-    """Whether a view shows all of its storage in order."""
+def _is_whole(u: UOp) -> bool:
+    """Whether a value is a whole buffer in order, or will be."""
     while u.op is Ops.RESHAPE:
         u = u.src[0]
-    return u.op is Ops.AFTER and u.src[0].has_buffer_identity()
+    return _is_storage(u) or (u.op is Ops.AFTER and u.src[0].has_buffer_identity())
 
 
-def _written(effects: list[UOp]) -> dict[UOp, None]:
-    """Storage that existed before and is stored into."""
-    out = {}
-    for e in UOp.sink(*effects).toposort(enter_calls=False):
-        if e.op is Ops.STORE and _is_storage(buf := _storage_under(e.src[0])) and has_storage(buf):
-            out[buf] = None
-    return out
+# *** who must be computed together ***
+def _overwritten(nodes: Iterable[UOp]) -> set[UOp]:
+    """States of storage that hold content now and that other nodes replace."""
+    old = set()
+    for u in nodes:
+        if u.op is Ops.AFTER and not u.is_bound_var:
+            before = _under_views(u.src[0])
+            if before.op is Ops.AFTER or (_is_storage(before) and has_storage(before)):
+                old.add(before)
+    return old
 
 
-def _storage_under(u: UOp) -> UOp:
-    """What a chain of views and AFTERs shows."""
-    while u.op is Ops.AFTER or u.base is not u:
-        u = u.src[0]
-    return u
+def _readers(values: list[UOp], old: set[UOp], computed: set[UOp]) -> list[UOp]:
+    """Those of ``values`` that read the content of a state in ``old``, other than through what is computed anyway.
+
+    A view is no reader; storage that waits for a store of such a value is one.
+    """
+    reads: dict[UOp, bool] = {}
+    for n in UOp.sink(*values).toposort(enter_calls=False):
+        if n in old:
+            reads[n] = True
+        elif n in computed:
+            reads[n] = False
+        else:  # what a store overwrites is not read
+            src = n.src[1:] if n.op is Ops.AFTER or n.op is Ops.STORE else n.src
+            reads[n] = any([reads.get(s, False) for s in src])
+    return [u for u in values if (base := _under_views(u)) not in old and not _is_storage(base) and reads[base]]
 
 
-def _reads(u: UOp, written: dict[UOp, None]) -> bool:
-    """Whether computing ``u`` reads the content that a buffer of ``written`` has now."""
-    if _is_storage(u.base):
-        return False  # an alias, which shows new content by design
-    below = u.toposort(enter_calls=False)
-    if not any(b in below for b in written):
-        return False
-    readers: dict[UOp, bool] = {}
-    for n in below:
-        if n in written:
-            readers[n] = True
-        elif n.op is Ops.AFTER:
-            readers[n] = any(readers[s] for s in n.src[1:])
-        elif n.op is Ops.STORE:
-            readers[n] = any(readers[s] for s in n.src[1:])
-        else:
-            readers[n] = any(readers.get(s, False) for s in n.src)
-    return readers[u]
-
-
-def _pending_readers(effects: list[UOp], known: set[UOp]) -> list[UOp]:
-    """Values of live tensors that must be computed before the effects overwrite what they read."""
-    written = _written(effects)
-    if not written:
-        return []
-    out = {t.uop: None for t in live_tensors() if t.uop not in known and t.uop.device is not None}
-    return [u for u in out if u.base.op is not Ops.AFTER and _reads(u, written)]
+def _with_readers(roots: dict[UOp, None]) -> dict[UOp, None]:
+    """``roots`` and, in front, the values of live tensors that must be computed before stores of these overwrite them."""
+    values: list[UOp] | None = None
+    while True:
+        below = UOp.sink(*roots).toposort(enter_calls=False)
+        old = _overwritten(below)
+        if not old:
+            return roots
+        if values is None:
+            live = {t.uop: None for t in live_tensors()}
+            values = [u for u in live if u.device is not None and not _is_storage(_under_views(u))]
+        computed = {u for u in below if u.op in _STORED} | roots.keys()
+        more = _readers([u for u in values if u not in roots], old, computed)
+        if not more:
+            return roots
+        roots = dict.fromkeys(more) | roots
 
 
 # *** running ***
@@ -153,29 +171,34 @@ def _bind(sink: UOp) -> tuple[UOp, list[Buffer], dict[str, int]]:
     return sink.substitute(subs, walk=True, enter_calls=True), params, var_vals
 
 
-def run_effects(effects: list[UOp], do_update_stats: bool = True) -> None:
+def _run_effects(effects: list[UOp], do_update_stats: bool = True) -> None:
     """Schedule and execute AFTER nodes."""
     sink, params, var_vals = _bind(UOp.sink(*effects))
     run(plan_of(get_linear(sink)), params, var_vals, do_update_stats)
 
 
 def _substitute_live(becomes: dict[UOp, UOp]) -> None:
-    tensors = [t for t in live_tensors() if t.uop.op is not Ops.BUFFER]
-    if not tensors or not becomes:
-        return
-    sink = UOp.sink(*[t.uop for t in tensors])
-    new = sink.substitute(becomes, walk=True)
-    if new is sink:
-        return
-    for t, u in zip(tensors, new.src):
-        if t.uop is not u:
+    """Let live tensors stand on the buffers their graphs were computed into."""
+    tensors = [(t, u) for t in live_tensors() if not _is_storage(_under_views(u := t.uop))]
+    new = UOp.sink(*[u for _, u in tensors]).substitute(becomes, walk=True).src
+    for (t, old), u in zip(tensors, new):
+        if u is not old and t.uop is old:  # another thread may have given the tensor a new value meanwhile
             t.uop = u
+
+
+def _effects(bases: _Bases, roots: Iterable[UOp]) -> list[UOp]:
+    out: dict[UOp, None] = {}
+    for u in roots:
+        bases.add(u)
+        effect = bases.effect(u)
+        if effect is not None and 0 not in effect.max_shape:
+            out[effect] = None
+    return list(out)
 
 
 def linear_with_vars(tensors: Sequence[TensorCore]) -> tuple[UOp, dict[str, int]]:
     """The LINEAR that would compute ``tensors``, over numbered parameters, and the values of its variables."""
-    effects = _effects(_Bases(), {t.uop: None for t in tensors})
-    sink, _, var_vals = _bind(UOp.sink(*effects))
+    sink, _, var_vals = _bind(UOp.sink(*_effects(_Bases(), {t.uop: None for t in tensors})))
     return get_linear(sink), var_vals
 
 
@@ -185,45 +208,36 @@ def realize(*tensors: TensorCore, do_update_stats: bool = True) -> None:
     Raises:
         RuntimeError: a value lies on several devices, or variables are bound to two values.
     """
-    bases = _Bases()
-    roots = {t.uop: None for t in tensors if t.uop.device is not None}
-    effects = _effects(bases, roots)
-    readers = _pending_readers(effects, set(roots)) if effects else []
-    if readers:
-        effects = _effects(bases, dict.fromkeys(readers)) + effects
-    if not effects:
+    asked = {t.uop: None for t in tensors if t.uop.device is not None and not _is_storage(_under_views(t.uop))}
+    if not asked:
         return
-    run_effects(list(dict.fromkeys(effects)), do_update_stats)
-    _substitute_live(bases.becomes)
-
-
-def _effects(bases: _Bases, roots: dict[UOp, None]) -> list[UOp]:
-    out = []
-    for u in roots:
-        bases.add(u)
-        effect = bases.root(u)
-        if effect is not None and 0 not in effect.max_shape:
-            out.append(effect)
-    return out
+    bases = _Bases()
+    effects = _effects(bases, _with_readers(asked))
+    if effects:
+        _run_effects(effects, do_update_stats)
+        _substitute_live(bases.becomes)
 
 
 def read(tensor: TensorCore) -> Buffer:
-    """The tensor's elements in row-major order as one buffer, computed if needed."""
-    if tensor.uop.device is not None:
-        realize(tensor)
+    """The tensor's elements in row-major order as one buffer, computed if needed.
+
+    Raises:
+        JitError: a TinyJit is capturing, so what the program does with the data would be frozen.
+    """
+    if recorder.active() is not None:
+        raise JitError(f"cannot read the data of {tensor!r} while TinyJit captures: the value would be frozen at capture; "
+                       "return the tensor and read it outside")
+    realize(tensor)
     u = tensor.uop
-    if _is_plain(u):
-        return buffer_of(u).ensure_allocated()
+    if (region := region_of(u)) is not None and region.root.op is Ops.BUFFER:
+        buffer = buffer_of(region.root).ensure_allocated()
+        return buffer if region.whole else buffer.view(region.size, region.dtype, region.start)
+    if u.device is not None and caps_of(u.device).storage_only:
+        u = u.copy_to_device(Device.DEFAULT)  # which takes the view
     bases = _Bases()
     bases.add(u)
-    made = bases._root_stored(u, bases.new[u])
-    if 0 not in made.max_shape:
-        run_effects([made])
+    if u not in bases.becomes:
+        bases.stored(u, bases.new[u])
+    if 0 not in u.max_shape:
+        _run_effects([bases.new[u].base])
     return buffer_of(bases.becomes[u].base).ensure_allocated()
-
-
-def _is_plain(u: UOp) -> bool:
-    """Whether the value is a whole buffer in order."""
-    while u.op is Ops.RESHAPE:
-        u = u.src[0]
-    return _is_storage(u)

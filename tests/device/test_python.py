@@ -363,3 +363,13 @@ def test_text_is_the_program():
                     "%4 = store float %1 %2 1 %3\n")
     lib = renderer.compiler.compile(text)
     assert renderer.compiler.disassemble(lib) == text
+
+
+def test_vectors_are_no_wider_than_the_level_allows():
+    out, a = storage(0, dtypes.float64, 8), storage(1, dtypes.float64, 8)
+    value = alu(Ops.ADD, load(vector(a, 0, 8)), UOp.const(1.0, dtypes.float64))
+    with pytest.raises(ValueError, match="Ops.LOAD has 8 lanes of dtypes.double, but a vector has 32 bytes"):
+        program(store(vector(out, 0, 8), value), arch="x86-64-v3")
+    x, z = np.arange(8, dtype=np.float64), np.zeros(8)
+    run(program(store(vector(out, 0, 8), value), arch="x86-64-v4"), z, x)
+    assert (z == x + 1).all()

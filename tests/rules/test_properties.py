@@ -240,8 +240,8 @@ def specials(dtype: DType) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of zeros, infinities, NaN, ordinary, smallest and largest values of a float type."""
     np_dtype = semantics.carrier_np(dtype)
     info = np.finfo(np_dtype)
-    one = np.array([0.0, -0.0, 1.0, -1.0, 1.5, 2.0, 3.0, -7.25, 127.5, 128.0, 255.0, 300.0, -129.0, 0.1, np.inf, -np.inf,
-                    np.nan, info.max, info.min, info.tiny, -info.tiny, info.smallest_subnormal,
+    one = np.array([0.0, -0.0, 1.0, -1.0, 1.5, 2.0, 3.0, -7.25, 127.5, 128.0, 255.0, 300.0, -129.0, 0.1, np.inf,
+                    -np.inf, np.nan, info.max, info.min, info.tiny, -info.tiny, info.smallest_subnormal,
                     -info.smallest_subnormal, 1 + info.eps, 1 - info.epsneg], np_dtype)
     return np.repeat(one, len(one)), np.tile(one, len(one))
 

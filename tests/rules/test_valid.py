@@ -66,6 +66,9 @@ def test_memory_of_nowhere() -> None:
     assert graph_rewrite(p.index(UOp.invalid()).load(), sym_valid) is UOp.const(0.0, dtypes.float32)
     assert graph_rewrite(p.index(UOp.invalid()).store(UOp.const(1.0)), sym_valid).op is Ops.NOOP
     assert graph_rewrite(p.index(R0).store(UOp.invalid()), sym_valid).op is Ops.NOOP
+    assert graph_rewrite(p.index(R0).store(p.index(R0)), sym_valid).op is Ops.NOOP
+    assert graph_rewrite(p.index(R0).store(p.index(R0).load()), sym_valid).op is Ops.NOOP
+    assert graph_rewrite(p.index(R0).store(p.index(R0 + 1)), sym_valid).op is Ops.STORE
     gated_store = graph_rewrite(p.index(R0).store((R0 < 10).where(UOp.const(1.0), UOp.invalid())), sym_valid)
     assert gated_store.src[0].src[1].render(False) == "(r0 if r0<10 else Invalid)"
 

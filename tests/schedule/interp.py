@@ -192,7 +192,7 @@ class KernelRun:
             return x
         if op is Ops.STORE:
             return self.store(u)
-        if op in (Ops.END, Ops.SINK):
+        if op in (Ops.END, Ops.SINK, Ops.GROUP):
             return None
         return alu(u, [v[s] for s in u.src])
 

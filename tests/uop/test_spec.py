@@ -18,6 +18,7 @@ from tinyhost.uop.spec import (
     spec_shared,
     spec_tensor,
     type_verify,
+    verify_node,
 )
 from tinyhost.uop.spec.document import text
 from tinyhost.uop.spec.grammar import forms
@@ -144,6 +145,13 @@ def test_host_stream() -> None:
 def test_bodies_of_calls_are_not_entered() -> None:
     bad = UOp(Ops.SINK, (UOp(Ops.IF, (F32.ne(F32), F32)),), KernelInfo())
     type_verify(bad.call(F32).sink(), spec_tensor)
+
+
+def test_one_node_against_all_stages() -> None:
+    verify_node(UOp(Ops.LOAD, (F32,)))
+    verify_node(UOp(Ops.SUB, (F32, WF)))
+    with pytest.raises(RuntimeError, match="failed at 0 on Ops.ADD"):
+        verify_node(UOp(Ops.ADD, (F32, F32), 1))
 
 
 def test_the_page_is_the_grammar() -> None:

@@ -140,7 +140,7 @@ class ItemTensor(StorageTensor):
             base = self.uop.base
             move_views(base, store_in_new_buffer(base, canonical_device(base.device)))
             if reads_in_place:  # the value was made from the old node
-                value = value._wrap(value.uop.substitute({base: self.uop.base}))
+                value = value._wrap(value.uop.substitute({base: self.uop.base}, walk=True))
         if not is_stored(self.uop):
             move_views(self.uop, self._with_box(entries, value).uop)
             return

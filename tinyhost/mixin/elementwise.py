@@ -245,7 +245,8 @@ class ElementwiseMixin(Node):
         lhs, rhs = self._operands(x, reverse)
         if not (lhs.dtype.is_int and rhs.dtype.is_int):
             raise DTypeError(f"shift operands must be int, got {lhs.dtype} and {rhs.dtype}")
-        return lhs.alu(op, rhs)
+        # the left side decides the width, so a literal there takes the count's
+        return (lhs.cast(rhs.dtype) if lhs.dtype.is_weak else lhs).alu(op, rhs)
 
     def lshift(self, x: Any, reverse: bool = False) -> Self:
         """``self << x``; a count of the width or more gives 0."""

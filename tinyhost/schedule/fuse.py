@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from tinyhost.helpers import prod
-from tinyhost.schedule.cost import Facts, elements, facts_of
+from tinyhost.schedule.cost import MANY, Facts, elements, facts_of
 from tinyhost.schedule.fold import Fold, find_fold
 from tinyhost.schedule.graph import Device, Kernel, TensorGraph, extent_of
 from tinyhost.schedule.indexing import Gate, Indexing, Indices, Shape, both, either
@@ -20,8 +20,8 @@ from tinyhost.schedule.storage import region_of
 from tinyhost.uop import AxisType, GroupOp, Ops, UOp
 
 RECOMPUTE_COST = 64  # operations that may be repeated, an element, to save a store and its loads
-REDUCE_COST = 4  # operations of a value that a reduction may evaluate again for each of its results
-EXPAND_COST = 8  # operations of a value that an element-wise loop may evaluate again
+REDUCE_COST = 4  # operations and further loads of a value that a reduction may evaluate again for each of its results
+EXPAND_COST = 8  # the same that an element-wise loop may evaluate again
 MAX_ZERO_TERMS = 4  # a sum over windows may have this many terms for each that exists
 MIN_WORK = 1 << 15  # repeated operations below this are cheaper than one more kernel
 
@@ -284,6 +284,7 @@ def should_store(u: UOp, facts: Facts, readings: Readings) -> bool:
         return False
     if len(readings) > 1 and (leaves is None or cost * (len(readings) - 1) > RECOMPUTE_COST):
         return True
+    cost += MANY - 1 if leaves is None else len(leaves) - 1  # loads beyond the first
     if cost <= REDUCE_COST:
         return False
     count = elements(u)

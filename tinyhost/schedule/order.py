@@ -7,28 +7,15 @@ are first needed, depth first, so temporaries die early. New storage is numbered
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from tinyhost.dtype import strong_dtype
 from tinyhost.errors import ScheduleError
 from tinyhost.schedule.fuse import Fusion
 from tinyhost.schedule.graph import Kernel
 from tinyhost.schedule.lower import Lowered, lower_kernel
 from tinyhost.schedule.prepare import CapsOf
+from tinyhost.schedule.share import Item, merge, shared_kernels
 from tinyhost.schedule.storage import Region, region_of, state_of, storage_root
 from tinyhost.uop import CallInfo, GroupOp, Ops, ParamArg, UOp
-
-
-@dataclass(eq=False)
-class Item:
-    """One CALL to be: its body, the storage nodes or regions of its arguments, the states it reads."""
-
-    node: UOp
-    body: UOp
-    args: list[UOp | Region]
-    states: list[UOp]
-    variables: list[UOp] = field(default_factory=list)
-    before: list["Item"] = field(default_factory=list)  # what must have run
 
 
 class Ordering:
@@ -45,6 +32,7 @@ class Ordering:
         for u in self.fusion.graph.order:
             self._collect(u)
         self._link()
+        self._share()
         return UOp(Ops.LINEAR, tuple([self._emit(item) for item in self._sorted()]))
 
     # *** items ***
@@ -118,6 +106,17 @@ class Ordering:
                 for effect in effects:
                     effect.before += [r for r in old if r not in effects]
 
+    def _share(self) -> None:
+        """Merge kernels that read the same large input."""
+        merged: dict[Item, Item] = {}
+        for group in shared_kernels(self._sorted(), self.caps_of):
+            one = merge(group)
+            merged.update((c.item, one) for c in group)
+        if merged:
+            self.items = {node: merged.get(item, item) for node, item in self.items.items()}
+            for item in self.items.values():
+                item.before = [merged.get(b, b) for b in item.before]
+
     def _sorted(self) -> list[Item]:
         """Items in an order of execution, depth first."""
         out: list[Item] = []
@@ -186,7 +185,7 @@ class Ordering:
 
 
 def _kernel_item(kernel: Kernel, lowered: Lowered) -> Item:
-    return Item(kernel.node, lowered.ast, list(lowered.storage), lowered.states, lowered.variables)
+    return Item(kernel.node, lowered.ast, list(lowered.storage), lowered.states, kernel.device, lowered.variables)
 
 
 def _argument(a: UOp) -> UOp:

@@ -85,7 +85,23 @@ class PythonRenderer(Renderer):
         self.compiler = PythonCompiler()
 
     def render(self, uops: list[UOp]) -> str:
+        if self.caps.vector_bytes:
+            _check_widths(uops, self.caps.vector_bytes)
         return _Writer(uops).text()
+
+    def supports(self, op: Ops, dtype: DType, lanes: int = 1) -> bool:
+        return lanes == 1 or dtype is dtypes.bool or lanes * dtype.itemsize <= self.caps.vector_bytes
+
+
+def _check_widths(uops: list[UOp], most: int) -> None:
+    """No vector is wider than the registers of the level.
+
+    Raises:
+        ValueError: one is.
+    """
+    for u in uops:
+        if u.op in _VALUES and u.dtype is not dtypes.bool and not u.dtype.is_weak and _lanes(u) * u.dtype.itemsize > most:
+            raise ValueError(f"{u.op} has {_lanes(u)} lanes of {u.dtype!r}, but a vector has {most} bytes: split it first")
 
 
 def _lanes(u: UOp) -> int:
@@ -100,6 +116,7 @@ def _is_storage(u: UOp) -> bool:
 
 
 _SPACES = {AddrSpace.GLOBAL: "global", AddrSpace.LOCAL: "local", AddrSpace.REG: "reg"}
+_VALUES = GroupOp.ALU | {Ops.CAST, Ops.BITCAST, Ops.LOAD, Ops.STACK}
 _NO_CODE = frozenset({Ops.GROUP, Ops.NOOP, Ops.SINK, Ops.CONST})
 
 

@@ -118,13 +118,12 @@ def _reciprocal_factor(c: int, limit: int) -> tuple[int, int]:
 def _multiply_shift(x: UOp, c: int, wide: bool) -> UOp | None:
     """x / c for a literal c > 2 as a multiplication and a shift, None where the product does not fit."""
     dt = x.dtype
-    limit = max(x.vmax, -x.vmin)
+    limit = max(x.vmax, -x.vmin)  # products are never negative where x is unsigned, so signed types hold them
     factor, shift = _reciprocal_factor(c, limit)
-    work = dt
-    if factor * limit > dt.max:
-        if not wide or dt.bitsize > 32 or factor * limit > dtypes.int64.max:
-            return None
-        work = dtypes.int64
+    needed = factor * limit
+    work = next((t for t in (dt, dtypes.int32, dtypes.int64) if needed <= t.max and t.bitsize >= dt.bitsize), None)
+    if work is None or (work is dtypes.int64 and work is not dt and not wide):
+        return None
     product = _alu(Ops.MUL, x.cast(work), UOp.const(factor, work))
     quotient = _alu(Ops.SHR, product, UOp.const(shift, work)).cast(dt)
     # the shift rounds down; one more where x is negative

@@ -93,6 +93,12 @@ def store_of_gated(u: UOp, place: UOp, v: UOp) -> UOp | None:
     return UOp(Ops.STORE, (UOp(Ops.INDEX, (place.src[0], index), place.arg, place.tag), v.src[1]), u.arg, u.tag)
 
 
+def store_of_itself(u: UOp, place: UOp) -> UOp | None:
+    """store(x[i], x[i]) -> nothing"""
+    v = u.src[1]
+    return UOp(Ops.NOOP) if v is place or (v.op is Ops.LOAD and v.src == (place,)) else None
+
+
 _c, _x, _y = UPat(name="c"), UPat(name="x"), UPat(name="y")
 
 pm_invalid = PatternMatcher([
@@ -110,4 +116,6 @@ pm_memory_of_nowhere = PatternMatcher([
     (UPat(Ops.STORE, src=(UPat(Ops.INDEX, name="place"), UPat()), allow_any_len=True, name="u"), store_to_nowhere),
     (UPat(Ops.STORE, src=(UPat(Ops.INDEX, name="place"), UPat(Ops.WHERE, name="v")), allow_any_len=True, name="u"),
      store_of_gated),
+    (UPat(Ops.STORE, src=(UPat(Ops.INDEX, name="place"), UPat((Ops.INDEX, Ops.LOAD))), allow_any_len=True, name="u"),
+     store_of_itself),
 ])

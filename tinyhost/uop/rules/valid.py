@@ -33,6 +33,7 @@ from tinyhost.uop.rules.common import (
 from tinyhost.uop.rules.rulesets import sym, symbolic
 
 Form = tuple[tuple[UOp, int], ...]  # terms of a linear form, the first coefficient positive
+MAX_CLAUSES = 12  # every clause is held against all others
 _COSTLY = frozenset({Ops.FLOORDIV, Ops.FLOORMOD, Ops.MAX, Ops.WHERE, Ops.CDIV, Ops.CMOD, *GroupOp.Comparison})
 
 
@@ -164,6 +165,8 @@ def simplify_valid(conds: list[UOp]) -> list[UOp] | None:
     """The clauses without those that the others imply; None where they contradict each other."""
     if parse_valid(conds) is None:
         return None
+    if len(conds) > MAX_CLAUSES:
+        return conds
     i = 0
     while i < len(conds) and len(conds) > 1:
         others = conds[:i] + conds[i + 1:]

@@ -92,6 +92,16 @@ def _describe(i: int, u: Node, spec: Spec) -> str:
     return f"{head}: no form of {spec} takes it\n  " + "\n  ".join(dict.fromkeys(tried))
 
 
+def verify_node(u: Node) -> None:
+    """Check one node against all stages, as SPEC=2 does for every node that is built.
+
+    Raises:
+        RuntimeError: the node has no legal form anywhere.
+    """
+    if not spec_full.accepts(u):
+        raise RuntimeError(_describe(0, u, spec_full))
+
+
 def type_verify(uops: Node | Iterable[Node], spec: Spec) -> None:
     """Check each node of a list, or of the graph under a root (bodies of calls are not entered).
 
