@@ -1,6 +1,7 @@
 """Register allocation: microseconds per instruction, inserted spill code, and growth with program size.
 
-Run: python benchmarks/regalloc_speed.py. Prints one line per pattern; each time is the best of several runs.
+Run: python benchmarks/regalloc_speed.py. Prints one line per pattern; each time is the best of several runs, in
+processor time, so that other work on the machine disturbs little.
 """
 from __future__ import annotations
 
@@ -178,9 +179,9 @@ def measure(name: str, function: Function, repeat: int, checked: bool = True) ->
     """Print one line; the best time per instruction in microseconds."""
     best = float("inf")
     for _ in range(repeat):
-        start = time.perf_counter()
+        start = time.process_time()
         allocation = run(function, ENV)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     per = best / len(function.insts) * 1e6
     counts = "  ".join(f"{kind.value} {allocation.count(kind):5}" for kind in EditKind if kind is not EditKind.SWAP)
     if checked:

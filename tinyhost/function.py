@@ -1,8 +1,8 @@
 """``@function``: a Python function over tensors becomes one FUNCTION node with its own parameters.
 
 Each call traces the function once. The tensors among its arguments (also inside lists, dicts and objects) become
-parameters in order of first occurrence, so equal calls share one body; a gradient is one backward function. Buffers that
-the body reads without being given them are implicit inputs. Nothing may run while a function is traced.
+parameters in order of first occurrence, so equal calls share one body; a gradient is one backward function. Buffers
+that the body reads without being given them are implicit inputs. Nothing may run while a function is traced.
 """
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ def _inputs(root: Any) -> list[UOp]:
     return list(found)
 
 
-def _body(name: str, outputs: list[UOp], inputs: list[UOp], newest: int, allow_implicit: bool) -> tuple[UOp, list[UOp]]:
+def _body(name: str, outputs: list[UOp], inputs: list[UOp], newest: int,
+          allow_implicit: bool) -> tuple[UOp, list[UOp]]:
     """The TUPLE over parameters, and the arguments in their order."""
     body = UOp.maketuple(*outputs)
     below = body.toposort(enter_calls=False)
@@ -97,12 +98,13 @@ def _body(name: str, outputs: list[UOp], inputs: list[UOp], newest: int, allow_i
         arguments = [u for i, u in enumerate(arguments) if i in used]
         trial = _with_params(body, arguments)
     body = trial
-    hidden = [u for u in body.toposort(enter_calls=False) if u.op is Ops.BUFFER and u.arg.addrspace is AddrSpace.GLOBAL]
+    buffers = (u for u in body.toposort(enter_calls=False) if u.op is Ops.BUFFER)
+    hidden = [u for u in buffers if u.arg.addrspace is AddrSpace.GLOBAL]
     random = {t.uop.buf_uop for t in (*state.keys.values(), *state.counters.values())}
     implicit = [u for u in hidden if u not in random and (u.arg.slot < newest or u.is_realized)]
     if implicit and not allow_implicit:
-        raise RuntimeError(f"function {name} has {len(implicit)} implicit buffer(s), but allow_implicit=False: pass the "
-                           "tensors that it reads as arguments")
+        raise RuntimeError(f"function {name} has {len(implicit)} implicit buffer(s), but allow_implicit=False: pass "
+                           "the tensors that it reads as arguments")
     extra = {u: u.param_like(len(arguments) + i) for i, u in enumerate(hidden)}
     return body.substitute(extra, walk=True), [*arguments, *hidden]
 

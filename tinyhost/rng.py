@@ -38,9 +38,9 @@ class RandomState:
         """Key and starting counter for ``words`` words on ``device``; the device's counter is advanced."""
         if device not in self.keys:
             self.keys[device] = tensor(list(self.key_words(len(self.keys))), device=device, dtype="uint32")
-            self.counters[device] = tensor([0, 0], device=device, dtype="uint32").contiguous()
+            self.counters[device] = tensor([0, 0], device=device, dtype="uint32").clone()  # storage, stored into in place
         counter = self.counters[device]
-        low, high = tensor._add64(counter._word(0), counter._word(1), words)
+        low, high = counter._word(0)._add64(counter._word(1), words)
         counter.assign(low.stack(high))
         # the old value, computed from the new one, so that the draw depends on the store
         return self.keys[device], _subtracted(counter, words)

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from tinyhost._tensor.autograd import AutogradTensor
 from tinyhost._tensor.call import CallTensor
+from tinyhost._tensor.dynamic import DynamicTensor
 from tinyhost._tensor.items import ItemTensor
 from tinyhost._tensor.random import RandomTensor
-from tinyhost._tensor.read import ReadTensor
 from tinyhost._tensor.storage import StorageTensor
 
 __all__ = ["Tensor"]
 
 
-class Tensor(ItemTensor, CallTensor, RandomTensor, AutogradTensor, ReadTensor, StorageTensor):
+class Tensor(ItemTensor, CallTensor, RandomTensor, AutogradTensor, DynamicTensor, StorageTensor):
     """An n-dimensional array whose value is computed when it is read or realized.
 
     >>> (Tensor([1, 2, 3]) * 2).tolist()

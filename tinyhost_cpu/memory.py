@@ -30,6 +30,18 @@ class Memory:
         return memoryview((ctypes.c_ubyte * self.size).from_address(self.address)).cast("B")
 
 
+def allocate(size: int) -> Memory:
+    """New memory of at least one byte.
+
+    Raises:
+        MemoryError: the system has none.
+    """
+    try:
+        return _huge(size) if size >= HUGE else _small(size)
+    except (OSError, ValueError, OverflowError) as e:
+        raise MemoryError(f"{size} bytes: {e}") from e
+
+
 def _huge(size: int) -> Memory:
     area = mmap.mmap(-1, size + HUGE)
     if hasattr(mmap, "MADV_HUGEPAGE"):
@@ -50,10 +62,7 @@ class CPUAllocator(LRUAllocator[Memory]):
     def _alloc(self, size: int, options: BufferSpec) -> Memory:
         if options.external_ptr is not None:
             return Memory(options.external_ptr, size, None)
-        try:
-            memory = _huge(size) if size >= HUGE else _small(size)
-        except (OSError, ValueError, OverflowError) as e:
-            raise MemoryError(f"{size} bytes: {e}") from e
+        memory = allocate(size)
         if options.zero:
             ctypes.memset(memory.address, 0, size)
         return memory

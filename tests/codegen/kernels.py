@@ -106,3 +106,29 @@ def conv(n: int, ci: int, h: int, w: int, co: int, f: int, pad: int, opts: tuple
     v = (ld * wt.index(((c * ci + k) * f + fy) * f + fx)).reduce(k, fy, fx, arg=Ops.ADD)
     sink = kernel(o.index(((b * co + c) * oh + y) * ow + z).store(v).end(b, c, y, z), opts=opts)
     return sink, [zeros(n * co * oh * ow), data(n * ci * h * w, seed=1), data(co * ci * f * f, seed=2)]
+
+
+def conv_input_gradient(n: int, ci: int, h: int, co: int, f: int) -> Case:
+    """dx of an unpadded convolution: the gate stands around the product."""
+    oh = h - f + 1
+    o, wt, g = buf(0, n * ci * h * h), buf(1, co * ci * f * f), buf(2, n * co * oh * oh)
+    b, c, y, x = out(0, n), out(1, ci), out(2, h), out(3, h)
+    fy, fx, k = red(4, f), red(5, f), red(6, co)
+    yy, xx = y - fy, x - fx
+    ok = (yy >= 0) & (yy < oh) & (xx >= 0) & (xx < oh)
+    product = wt.index(((k * ci + c) * f + fy) * f + fx) * g.index((((b * co + k) * oh + yy) * oh + xx).valid(ok))
+    v = ok.where(product, UOp.const(0.0, dtypes.float32)).reduce(fy, fx, k, arg=Ops.ADD)
+    sink = kernel(o.index(((b * ci + c) * h + y) * h + x).store(v).end(b, c, y, x))
+    weights = data(co * ci * f * f, seed=1)
+    return sink, [zeros(n * ci * h * h), weights, data(n * co * oh * oh, seed=2)]
+
+
+def conv_weight_gradient(n: int, ci: int, h: int, co: int, f: int) -> Case:
+    """dw of an unpadded convolution: both operands are contiguous along the innermost reduction."""
+    oh = h - f + 1
+    o, x, g = buf(0, co * ci * f * f), buf(1, n * ci * h * h), buf(2, n * co * oh * oh)
+    c, k, fy, fx = out(0, co), out(1, ci), out(2, f), out(3, f)
+    b, y, z = red(4, n), red(5, oh), red(6, oh)
+    v = (x.index(((b * ci + k) * h + y + fy) * h + z + fx) * g.index(((b * co + c) * oh + y) * oh + z)).reduce(b, y, z, arg=Ops.ADD)
+    sink = kernel(o.index(((c * ci + k) * f + fy) * f + fx).store(v).end(c, k, fy, fx))
+    return sink, [zeros(co * ci * f * f), data(n * ci * h * h, seed=1), data(n * co * oh * oh, seed=2)]

@@ -12,6 +12,9 @@ import numpy as np
 
 from tinyhost.codegen import to_program
 from tinyhost.codegen.program import SCRATCH
+from tinyhost.device.base import TinyELF
+from tinyhost.device.builtin.interpreter import PythonProgram
+from tinyhost.device.builtin.python import PythonRenderer
 from tinyhost.dtype import dtypes
 from tinyhost.ops import Ops
 from tinyhost.target import Target
@@ -107,6 +110,22 @@ class _Evaluator:
         return x.prod(axes, keepdims=True, dtype=carrier)
 
 
+def run_python(sink: UOp, buffers: list[np.ndarray], arch: str) -> tuple[list[np.ndarray], UOp]:
+    """The buffers after the program for the PYTHON device, which checks each access and width."""
+    r = PythonRenderer(Target("PYTHON", "LINEAR", arch))
+    program = to_program(sink, r)
+    info = program.arg
+    out = [b.copy() for b in buffers]
+    params = sorted((u for u in program.src[1].src if u.op is Ops.PARAM and u.arg.slot in info.globals and u not in info.vars),
+                    key=lambda u: u.arg.slot)
+    signature = tuple((None, u.arg.slot, u.arg.dtype, u.arg.shape) for u in params) + tuple(
+        (v.arg.name, v.arg.slot, v.arg.dtype, ()) for v in info.vars)
+    loaded = PythonProgram(None, TinyELF(program.src[3].arg, "k", r.target, signature))
+    loaded(*[out[u.arg.slot].view(np.uint8) for u in params], global_size=info.global_size, local_size=info.local_size,
+           vals=tuple(None if v.arg.name == "core_id" else 0 for v in info.vars))
+    return out, program
+
+
 def evaluate(sink: UOp, buffers: list[np.ndarray]) -> list[np.ndarray]:
     """The buffers (by slot) after the kernel."""
     return _Evaluator(sink, buffers).buffers
@@ -129,10 +148,11 @@ def run(sink: UOp, buffers: list[np.ndarray], r: ClangRenderer | None = None) ->
     return out, program
 
 
-def check(sink: UOp, buffers: list[np.ndarray], level: str = "x86-64-v3", tol: float = 2e-5, caps: Any = None) -> UOp:
-    """Compare the compiled kernel with the reference; its program."""
+def check(sink: UOp, buffers: list[np.ndarray], level: str = "x86-64-v3", tol: float = 2e-5) -> UOp:
+    """Compare the compiled kernel with the reference; its program. A level "PYTHON:..." runs on the reference device."""
     want = evaluate(sink, buffers)
-    got, program = run(sink, buffers, renderer(level))
+    device, _, arch = level.partition(":")
+    got, program = run_python(sink, buffers, arch) if device == "PYTHON" else run(sink, buffers, renderer(level))
     for slot in program.arg.outs:
         a, b = want[slot], got[slot]
         if a.dtype.kind == "f":

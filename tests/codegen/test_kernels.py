@@ -177,3 +177,17 @@ def test_nested_reductions():
     o, x, i, k1, k2 = K.buf(0, m), K.buf(1, m * n * p), K.out(0, m), K.red(1, n), K.red(2, p)
     top = x.index((i * n + k1) * p + k2).reduce(k2, arg=Ops.MAX)
     check(K.kernel(o.index(i).store(top.reduce(k1, arg=Ops.ADD)).end(i)), [K.zeros(m), K.data(m * n * p)])
+
+
+@pytest.mark.parametrize("level", ["x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("args", [(2, 3, 8, 4, 3), (1, 16, 12, 32, 5)], ids=str)
+def test_conv_gradients(args, level):
+    sink, bufs = K.conv_input_gradient(*args)
+    bufs[1][3] = np.inf  # a weight outside the gate must not turn 0 into NaN
+    check(sink, bufs, level)
+    check(*K.conv_weight_gradient(*args), level)
+
+
+def test_a_scalar_output_has_no_loop_of_its_own():
+    o, x, k = K.buf(0, 1), K.buf(1, 1003), K.red(0, 1003)
+    check(K.kernel(o.index(UOp.const(0)).store(x.index(k).reduce(k, arg=Ops.ADD))), [K.zeros(1), K.data(1003)])

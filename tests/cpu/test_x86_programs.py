@@ -120,7 +120,7 @@ def test_accumulators_that_swap() -> None:
     a, b = register(0, dtypes.int64), register(1, dtypes.int64)
     ia, ib = store(a, 0, const(0, dtypes.int64)), store(b, 0, const(1, dtypes.int64))
     x, y = load(after(a, ia, r), 0), load(after(b, ib, r), 0)
-    ua = UOp(Ops.STORE, (at(after(a, ia, r), 0), y))
+    ua = UOp(Ops.STORE, (at(after(a, ia, r, x), 0), y))
     ub = UOp(Ops.STORE, (at(after(b, ib, r, ua), 0), UOp(Ops.ADD, (x, y))))
     done = end(UOp(Ops.GROUP, (ua, ub)), r)
     z = np.zeros(2, np.int64)

@@ -45,7 +45,7 @@ class Program:
     def add(self, line: str, t: Tensor, a: "np.ndarray[Any, Any]") -> None:
         self.count += 1
         name = f"v{self.count}"
-        self.vars[name] = t, a
+        self.vars[name] = t, np.asarray(a)  # numpy makes scalars of what has no axis, which are no views
         self.text.append(f"{name} = {line}")
 
     def create(self) -> None:
@@ -76,7 +76,7 @@ class Program:
         kind = self.rng.choice(["index", "index", "reshape", "transpose"])
         if kind == "index" and a.ndim:
             i = self.index(a.shape)
-            self.add(f"{name}[{i}]", t[i], a[i])
+            self.add(f"{name}[{i}]", t[i], a[(*i, ...)])  # with ..., numpy gives a view also of one element
         elif kind == "transpose" and a.ndim > 1:
             self.add(f"{name}.transpose(0, 1)", t.transpose(0, 1), a.swapaxes(0, 1))
         elif kind == "reshape" and a.flags.c_contiguous and a.size:
@@ -110,7 +110,7 @@ class Program:
         line, x, y = self.expression(a.shape)
         t += x
         a += y
-        self.vars[name] = t, a
+        self.vars[name] = t, np.asarray(a)  # numpy makes scalars of what has no axis, which are no views
         self.text.append(f"{name} += {line}")
 
     def assign(self) -> None:
@@ -129,7 +129,7 @@ class Program:
         if not a.flags.writeable or not a.ndim or not a.size:
             return
         i = self.index(a.shape)
-        line, x, y = self.expression(a[i].shape)
+        line, x, y = self.expression(a[(*i, ...)].shape)
         t[i] = x
         a[i] = y
         self.text.append(f"{name}[{i}] = {line}")

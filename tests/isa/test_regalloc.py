@@ -432,16 +432,30 @@ def test_cycle_of_moves_at_a_back_edge(options: dict):
     assert (EditKind.SWAP in kinds) == ("swap" in options) or "scratch" not in options
 
 
-def test_long_functions_do_not_recurse():
+@pytest.mark.parametrize("target", [lambda k: k, lambda k: k // 2], ids=["loops in a row", "overlapping loops"])
+def test_long_functions_do_not_recurse(target):
     code = Code()
     values = [code.make() for _ in range(6)]
     for k in range(3000):
         code.label(f"L{k}")
-        values[k % 6] = code.add(values[k % 6], values[(k + 1) % 6])
-        code.branch(f"L{k // 2}" if k % 3 == 0 else f"L{k}")
+        code.op("add", ADD, values[k % 6], values[k % 6], values[(k + 1) % 6])
+        code.branch(f"L{target(k)}")
     code.sink(*values)
     allocation = run(Function(code.insts, code.vregs), ENV)
     assert len(allocation.locations) == len(code.insts)
+
+
+def test_loops_nested_deeper_than_the_allocator_follows():
+    code = Code()
+    values = [code.make() for _ in range(6)]
+    for k in range(40):
+        code.label(f"L{k}")
+        code.op("add", ADD, values[k % 6], values[k % 6], values[(k + 1) % 6])
+    for k in reversed(range(40)):
+        code.op("add", ADD, values[k % 6], values[k % 6], values[(k + 2) % 6])
+        code.branch(f"L{k}")
+    code.sink(*values)
+    code.run()
 
 
 def test_listing_shows_registers_edits_and_omitted_copies():

@@ -84,6 +84,10 @@ def sample_env(leaves: list[UOp], rnd: random.Random) -> dict[UOp, Any]:
     return env
 
 
+_KINDS = {"add": 30, "muladd": 20, "mul": 12, "div": 14, "mod": 14, "where": 6, "max": 3, "sub": 5, "prod": 2,
+          "symdiv": 2, "min": 2, "join": 8, "flat": 8}  # what an inner node is, with its weight
+
+
 class Expressions:
     """A stream of random expressions."""
 
@@ -103,9 +107,12 @@ class Expressions:
         rnd = self.rnd
         if depth == 0 or rnd.random() < 0.08:
             return rnd.choice(self.pool) if rnd.random() < 0.8 else self.literal()
-        kind = rnd.choices(("add", "muladd", "mul", "div", "mod", "where", "max", "sub", "prod", "symdiv", "min"),
-                           (30, 20, 12, 14, 14, 6, 3, 5, 2, 2, 2))[0]
+        kind = rnd.choices(*zip(*_KINDS.items()))[0]
+        if kind == "flat":
+            return self.flat_index()
         a = self.integer(depth - 1)
+        if kind == "join":
+            return self.joined(a)
         if kind == "mul":
             return a * self.literal()
         if kind == "div":
@@ -129,6 +136,27 @@ class Expressions:
             d = self.leaves[4]
             return (a * d + b) // d if rnd.random() < 0.5 else (a + b * d) % d
         return self.boolean(depth - 1).where(a, b)
+
+    def joined(self, a: UOp) -> UOp:
+        """Quotient and remainder of one numerator, or of two that nearly agree, put together again."""
+        rnd = self.rnd
+        c, s = rnd.choice((2, 3, 4, 6, 8)), rnd.choice((1, 1, 2, 3, -1))
+        b = rnd.choice((a, a, a + rnd.choice(self.leaves) * c, a + rnd.choice(self.leaves), a + c, a + 1))
+        high = rnd.choice((b // c, b // c % rnd.choice((2, 3, 5))))
+        return a % c * s + high * (c * s if rnd.random() < 0.85 else c)
+
+    def flat_index(self) -> UOp:
+        """A flattened index over the ranges, divided or reduced by a product of some of their sizes."""
+        rnd = self.rnd
+        flat, stride = UOp.const(rnd.choice((0, 0, 1, 3))), rnd.choice((1, 1, 2, 4))
+        cuts = [stride]
+        for r in rnd.sample(self.leaves[:4], rnd.choice((2, 3, 4))):
+            flat = flat + r * stride
+            stride *= r.vmax + 1 if rnd.random() < 0.9 else rnd.choice((2, 3, 4))
+            cuts.append(stride)
+        c = rnd.choice(cuts) * rnd.choice((1, 1, 1, 2, 3))
+        d, m = rnd.choice(cuts), rnd.choice((2, 3, 7, 16))
+        return rnd.choice((flat // c, flat % c, flat % c // d, flat // d % m))
 
     def positive(self) -> UOp:
         return UOp.const(self.rnd.choice((2, 3, 4, 4, 6, 7, 8, 12, 16, 32)) * (1 if self.rnd.random() < 0.92 else -1))

@@ -190,6 +190,14 @@ def test_output_is_read_by_others_instead_of_a_temporary() -> None:
     assert count(linear) == 2 and not any(u.op is Ops.BUFFER for u in linear.toposort())
 
 
+def test_output_that_is_overwritten_later_is_no_home() -> None:
+    a, out = param(0, (4, 3)), param(1, (4,))
+    x = a.sum(1) * -3.0
+    first = assign(out, x)
+    second = assign(first, first + 4.0)
+    check(output(2, second * -2.0 + x), second)
+
+
 def test_relu_is_fused_into_the_next_reduction() -> None:
     x, w, v = param(0, (4, 8)), param(1, (8, 8)), param(2, (8, 3))
     h = (x.reshape((4, 8, 1)) * w).sum(1).maximum(0.0)
@@ -402,6 +410,37 @@ def test_symbolic_extent() -> None:
     assert count(linear) == 1
     linear = check(output(1, (a.shrink(((0, v), (0, 4))) + 1).contiguous().sum(0)), binds={"n": 5})
     assert count(linear) == 2
+
+
+def test_symbolic_reshape_and_flip() -> None:
+    v = UOp.variable("n", 2, 8)
+    a = param(0, (8, 6), dtypes.int32)
+    part = a.shrink(((0, v), (0, 6)))
+    check(output(1, part.reshape((v, 2, 3)).permute((1, 0, 2)).sum(1)), binds={"n": 5})
+    check(output(1, part.reshape((v * 6,)).flip(0).sum(0)), binds={"n": 3})
+
+
+# *** dtypes and marks ***
+def test_stored_weak_value_stays_weak_for_its_readers() -> None:
+    i, h = [param(k, (4,), dtypes.int32) for k in range(4, 8)], param(1, (4,), dtypes.float16)
+    x = (i[0] + i[1] * i[2] + i[3]) * 0.5  # four buffers: stored for its two readers
+    assert x.dtype is dtypes.weakfloat
+    value = x * h
+    assert value.dtype is dtypes.float16
+    linear = check(output(2, value), output(3, (x + 1.0).cast(dtypes.float32)), exact=False)
+    assert linear.src[0].src[1].dtype is dtypes.float32
+
+
+def test_weak_value_is_stored_at_the_targets_dtype() -> None:
+    target = param(0, (4,), dtypes.int8)
+    linear = check(assign(target, UOp.arange(4) * 3))
+    (ast,) = kernels(linear)
+    assert ast.src[0].src[0].src[1].dtype is dtypes.int8
+
+
+def test_gradient_marks_are_dropped() -> None:
+    a = param(0, (4,))
+    assert schedule(output(1, (a + 1).detach().contiguous_backward() * 2)) is schedule(output(1, (a + 1) * 2))
 
 
 # *** functions and calls ***

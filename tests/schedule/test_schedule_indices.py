@@ -9,6 +9,7 @@ import pytest
 from schedule.helpers import check, kernels, output, param
 from schedule.interp import alu
 
+from tinyhost.dtype import dtypes
 from tinyhost.schedule.indexing import Indexing
 from tinyhost.schedule.linear_form import LinearForms
 from tinyhost.uop import Ops, UOp
@@ -141,3 +142,11 @@ def test_gradient_of_a_convolution_is_one_kernel() -> None:
     for ast in (dx, dw):
         assert sum(u.op is Ops.REDUCE for u in ast.toposort()) == 1
         assert not any(u.op in (Ops.FLOORDIV, Ops.FLOORMOD) for u in ast.toposort())
+
+
+def test_sum_over_windows_looks_through_casts() -> None:
+    g = param(0, (5, 3), dtypes.float16)
+    windows = param(1, (7,), dtypes.float16)._pool((3,))
+    grads = compute_gradient(windows, g, {param(1, (7,), dtypes.float16)})
+    linear = check(output(2, grads[param(1, (7,), dtypes.float16)]))
+    assert not any(u.op in (Ops.FLOORDIV, Ops.FLOORMOD) for ast in kernels(linear) for u in ast.toposort())

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 import pytest
+from schedule.helpers import assign, check, kernels, output, param
 
 import tinyhost.schedule.share as share
-from schedule.helpers import assign, check, kernels, output, param
 from tinyhost.capabilities import Capabilities
 from tinyhost.uop import Ops, UOp
 
@@ -66,4 +66,5 @@ def test_limits_hold() -> None:
 def test_random_graphs_that_share_whatever_they_can(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     from schedule.test_schedule_random import run
     monkeypatch.setattr(share, "MIN_ITERATIONS", 1)
-    assert sum(run(seed, 6 + seed % 14, Capabilities()) for seed in range(3000 + block * 40, 3000 + block * 40 + 40)) >= 20
+    first = 3000 + block * 40
+    assert sum(run(seed, 6 + seed % 14, Capabilities()) for seed in range(first, first + 40)) >= 20

@@ -1,7 +1,7 @@
 """Tensor graphs evaluated op by op with numpy: an oracle that shares no code with scheduling or code generation.
 
-``evaluate(node)`` walks the graph once, sources first. Every op is written from its definition. What must not be looked at
-(outside of a PAD, an Invalid literal, a gather out of range) is poisoned: NaN, or a large odd integer.
+``evaluate(node)`` walks the graph once, sources first. Every op is written from its definition. What must not be looked
+at (outside of a PAD, an Invalid literal, a gather out of range) is poisoned: NaN, or a large odd integer.
 bfloat16 and fp8 are float32 arrays rounded after each op; weak types are float64 and int64.
 """
 from __future__ import annotations
@@ -212,6 +212,13 @@ def _buffer(u: UOp) -> Array:
     return poison((u.arg.size,), u.dtype)
 
 
+def _filled(x: Array, like: UOp) -> Array:
+    """A value of symbolic shape in storage of its largest shape."""
+    out = poison(like.max_shape, like.dtype)
+    out[tuple(slice(0, n) for n in x.shape)] = x
+    return out
+
+
 def _value(u: UOp, values: dict[UOp, Array], args: tuple[Array, ...]) -> Any:
     op = u.op
     v = [values[s] for s in u.src] if op not in (Ops.FUNCTION,) else []
@@ -249,7 +256,8 @@ def _value(u: UOp, values: dict[UOp, Array], args: tuple[Array, ...]) -> Any:
     if op in (Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH, Ops.COPY):
         return v[0]
     if op is Ops.FUNCTION:
-        return tuple(evaluate(b, tuple(values[s] for s in u.src[1:])) for b in u.src[0].src)
+        args = tuple(_filled(values[s], s) for s in u.src[1:])
+        return tuple(evaluate(b, args) for b in u.src[0].src)
     if op is Ops.TUPLE:
         return tuple(v)
     if op is Ops.GETTUPLE:

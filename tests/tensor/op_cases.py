@@ -1,8 +1,8 @@
 """Every tensor method with inputs and torch's answer: data for tests of graphs, schedules, renderers and devices.
 
-``CASES`` lists them. A case makes its inputs from its own name, so every test sees the same numbers. ``fn`` takes tinyhost
-tensors, ``ref`` torch tensors (the same function where names agree). With ``grad`` the gradient of a weighted sum of the
-result with respect to every float input is compared too.
+``CASES`` lists them. A case makes its inputs from its own name, so every test sees the same numbers. ``fn`` takes
+tinyhost tensors, ``ref`` torch tensors (the same function where names agree). With ``grad`` the gradient of a
+weighted sum of the result with respect to every float input is compared too.
 """
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ case("mul_self", lambda x: x * x * 3, (3, 4))
 case("div", lambda x, y: x / y, (3, 4), Input((3, 4), low=0.5))
 case("div_scalar", lambda x: 3 / x + x / 4, Input((3, 4), low=0.5))
 case("div_int", lambda x, y: x / y, Input((8,), "int32", -9, 9), Input((8,), "int32", 1, 9), grad=False)
-case("div_trunc", lambda x, y: x.div(y, rounding_mode="trunc"), Input((8,), "int32", -20, 20), Input((8,), "int32", 1, 9),
+case("div_trunc", lambda x, y: x.div(y, rounding_mode="trunc"), Input((8,), "int32", -20, 20),
+     Input((8,), "int32", 1, 9),
      grad=False)
 case("div_floor", lambda x, y: x.div(y, rounding_mode="floor"), (8,), Input((8,), low=0.5), grad=False)
 case("floordiv_int", lambda x, y: x // y, Input((16,), "int32", -20, 20), ints([3, -3] * 8), grad=False)
@@ -113,21 +114,24 @@ case("maximum_nan", lambda x: x.maximum(x.flip(0)), EDGES, ref=lambda x: x.maxim
 case("minimum", lambda x, y: x.minimum(y), (3, 4), (3, 4))
 case("minimum_int", lambda x, y: x.minimum(y), Input((6,), "int32", -9, 9), Input((6,), "int32", -9, 9), grad=False)
 case("copysign", lambda x, y: x.copysign(y), (3, 4), (3, 4))
-case("copysign_zero", lambda x, y: x.copysign(y), Input(data=[1.0, 2.0, -3.0]), Input(data=[0.0, -0.0, -0.0]), grad=False)
+case("copysign_zero", lambda x, y: x.copysign(y), Input(data=[1.0, 2.0, -3.0]), Input(data=[0.0, -0.0, -0.0]),
+     grad=False)
 case("logaddexp", lambda x, y: x.logaddexp(y), (3, 4), (3, 4), ref=torch.logaddexp)
 case("logaddexp_infinite", lambda x, y: x.logaddexp(y), Input(data=[-math.inf, math.inf, 0.0, -math.inf]),
      Input(data=[-math.inf, 1.0, -math.inf, 200.0]), ref=torch.logaddexp, grad=False)
 case("lerp", lambda x, y, w: x.lerp(y, w), (3, 4), (3, 4), Input((3, 4), low=0, high=1))
 
 # *** comparison, logic, bits ***
-for _name, _fn in {"lt": lambda x, y: x < y, "gt": lambda x, y: x > y, "le": lambda x, y: x <= y, "ge": lambda x, y: x >= y,
+for _name, _fn in {"lt": lambda x, y: x < y, "gt": lambda x, y: x > y, "le": lambda x, y: x <= y, "ge": lambda x,
+                   y: x >= y,
                    "eq": lambda x, y: x == y, "ne": lambda x, y: x != y}.items():
     case(f"cmp_{_name}", _fn, Input((10,), "int32", -2, 2), Input((10,), "int32", -2, 2), grad=False)
     case(f"cmp_{_name}_nan", lambda x, f=_fn: f(x, x.flip(0)), EDGES, ref=lambda x, f=_fn: f(x, x.flip(0)), grad=False)
     case(f"cmp_{_name}_self", lambda x, f=_fn: f(x, x), EDGES, grad=False)
 case("logical_not", lambda x: x.logical_not(), Input((10,), "int32", -2, 2), grad=False)
 case("bool_ops", lambda x, y: (x & y) | (x ^ y), Input((10,), "bool"), Input((10,), "bool"), grad=False)
-case("bit_ops", lambda x, y: ((x & y) | 5) ^ ~y, Input((10,), "int32", -99, 99), Input((10,), "int32", -99, 99), grad=False)
+case("bit_ops", lambda x, y: ((x & y) | 5) ^ ~y, Input((10,), "int32", -99, 99), Input((10,), "int32", -99, 99),
+     grad=False)
 case("shifts", lambda x: (x << 3) >> 2, Input((10,), "int32", -99, 99), grad=False)
 case("shifts_uint8", lambda x: (x << 1) >> 2, Input((10,), "uint8", 0, 255), grad=False)
 case("where", lambda x, y: (x < y).where(x, y * 2), (3, 4), (4,), ref=lambda x, y: torch.where(x < y, x, y * 2))
@@ -159,7 +163,8 @@ case("atanh", lambda x: x.atanh(), Input((3, 4), low=-0.9, high=0.9))
 case("erf", lambda x: x.erf(), Input((3, 40), low=-4, high=4), grad_atol=1e-4)
 case("sigmoid", lambda x: x.sigmoid(), Input((3, 40), low=-100, high=100))
 case("square", lambda x: x.square(), (3, 4))
-case("round", lambda x: x.round(), Input(data=[-2.5, -1.5, -0.5, -0.2, 0.0, 0.5, 1.5, 2.5, 2.6, 1e9, math.inf]), grad=False)
+case("round", lambda x: x.round(), Input(data=[-2.5, -1.5, -0.5, -0.2, 0.0, 0.5, 1.5, 2.5, 2.6, 1e9, math.inf]),
+     grad=False)
 case("trunc", lambda x: x.trunc(), Input((3, 4), low=-9, high=9), grad=False)
 case("floor", lambda x: x.floor(), Input((3, 4), low=-9, high=9), grad=False)
 case("ceil", lambda x: x.ceil(), Input((3, 4), low=-9, high=9), grad=False)
@@ -182,7 +187,8 @@ case("elu", lambda x: x.elu(0.7), Input((3, 40), low=-9, high=99), ref=lambda x:
 case("celu", lambda x: x.celu(0.7), Input((3, 40), low=-9, high=99), ref=lambda x: F.celu(x, 0.7))
 case("selu", lambda x: x.selu(), Input((3, 40), low=-9, high=9), ref=F.selu)
 case("silu", lambda x: x.silu(), Input((3, 40), low=-9, high=9), ref=F.silu)
-case("gelu_tanh", lambda x: x.gelu(), Input((3, 40), low=-9, high=9), ref=lambda x: F.gelu(x, approximate="tanh"), atol=1e-5)
+case("gelu_tanh", lambda x: x.gelu(), Input((3, 40), low=-9, high=9), ref=lambda x: F.gelu(x, approximate="tanh"),
+     atol=1e-5)
 case("gelu_none", lambda x: x.gelu("none"), Input((3, 40), low=-9, high=9), ref=F.gelu, atol=2e-6, grad_atol=1e-4)
 case("quick_gelu", lambda x: x.quick_gelu(), (3, 4), ref=lambda x: x * torch.sigmoid(1.702 * x))
 case("mish", lambda x: x.mish(), Input((3, 40), low=-9, high=9), ref=F.mish, atol=1e-5)
@@ -244,7 +250,8 @@ case("triu", lambda x: x.triu(1), (2, 3, 4))
 case("sum", lambda x: x.sum(), (3, 4, 5))
 case("sum_axis", lambda x: x.sum(1), (3, 4, 5))
 case("sum_axes_keepdim", lambda x: x.sum((0, 2), keepdim=True), (3, 4, 5))
-case("sum_int8", lambda x: x.sum(0), Input((300,), "int8", -100, 100), ref=lambda x: x.sum(0, dtype=torch.int32), grad=False)
+case("sum_int8", lambda x: x.sum(0), Input((300,), "int8", -100, 100), ref=lambda x: x.sum(0, dtype=torch.int32),
+     grad=False)
 case("prod", lambda x: x.prod(1), (3, 4))
 case("prod_zeros", lambda x: x.prod(1), Input(data=[[0.0, 2.0, 3.0], [0.0, 0.0, 3.0], [1.0, 2.0, 3.0]]))
 case("max", lambda x: x.max(), (3, 4))
@@ -277,7 +284,8 @@ case("cumsum_long", lambda x: x.cumsum(0), (1100,), atol=1e-4)
 case("cumsum_int", lambda x: x.cumsum(0), Input((9,), "int32", -9, 9), ref=lambda x: x.cumsum(0).int(), grad=False)
 case("cumprod", lambda x: x.cumprod(1), (3, 5))
 case("cummax", lambda x: x.cummax(1)[0], (3, 5))
-case("cummax_index", lambda x: x.cummax(0)[1], Input(data=[1.0, 3.0, 3.0, 2.0, 4.0]), ref=lambda x: x.cummax(0)[1].int(),
+case("cummax_index", lambda x: x.cummax(0)[1], Input(data=[1.0, 3.0, 3.0, 2.0, 4.0]),
+     ref=lambda x: x.cummax(0)[1].int(),
      grad=False)
 case("cummin", lambda x: x.cummin(1)[0], (3, 5))
 case("logcumsumexp", lambda x: x.logcumsumexp(1), (3, 5))
@@ -285,9 +293,11 @@ case("sort", lambda x: x.sort(1)[0], (3, 7))
 case("sort_descending", lambda x: x.sort(0, descending=True)[0], (6, 2))
 case("sort_index", lambda x: x.sort(0)[1], Input(data=[3.0, 1.0, 1.0, -0.0, 0.0, math.nan, -math.inf, 2.0]),
      ref=lambda x: x.sort(dim=0, stable=True)[1].int(), grad=False)
-case("argsort", lambda x: x.argsort(1), Input((3, 9), "int32", -4, 4), ref=lambda x: x.argsort(dim=1, stable=True).int(), grad=False)
+case("argsort", lambda x: x.argsort(1), Input((3, 9), "int32", -4, 4),
+     ref=lambda x: x.argsort(dim=1, stable=True).int(), grad=False)
 case("topk", lambda x: x.topk(3, 1)[0], (3, 7))
-case("topk_smallest", lambda x: x.topk(2, 0, largest=False)[1], (5, 3), ref=lambda x: x.topk(2, 0, largest=False)[1].int(),
+case("topk_smallest", lambda x: x.topk(2, 0, largest=False)[1], (5, 3),
+     ref=lambda x: x.topk(2, 0, largest=False)[1].int(),
      grad=False)
 
 # *** indexing ***
@@ -303,12 +313,14 @@ case("getitem_adjacent_tensors", lambda x, i, j: x[:, i, j], (2, 3, 5), ints([0,
      ref=lambda x, i, j: x[:, i.long(), j.long()])
 case("getitem_list", lambda x: x[[2, 0], 1:], (3, 4))
 case("getitem_uint8", lambda x, i: x[i], (300, 2), Input((5,), "uint8", 0, 255), ref=lambda x, i: x[i.long()])
-case("gather", lambda x, i: x.gather(1, i), (3, 4), ints([[0, 3], [1, 1], [2, 0]]), ref=lambda x, i: x.gather(1, i.long()))
+case("gather", lambda x, i: x.gather(1, i), (3, 4), ints([[0, 3], [1, 1], [2, 0]]), ref=lambda x,
+     i: x.gather(1, i.long()))
 case("scatter", lambda x, i, s: x.scatter(1, i, s), (3, 4), ints([[0, 3], [1, 2], [2, 0]]), (3, 2),
      ref=lambda x, i, s: x.scatter(1, i.long(), s))
 case("scatter_add", lambda x, i, s: x.scatter(0, i, s, reduce="add"), (3, 4), ints([[0, 2, 1], [0, 1, 1]]), (2, 3),
      ref=lambda x, i, s: x.scatter_add(0, i.long(), s))
-case("scatter_scalar", lambda x, i: x.scatter(1, i, 9.0), (3, 4), ints([[0], [1], [2]]), ref=lambda x, i: x.scatter(1, i.long(), 9.0))
+case("scatter_scalar", lambda x, i: x.scatter(1, i, 9.0), (3, 4), ints([[0], [1], [2]]), ref=lambda x,
+     i: x.scatter(1, i.long(), 9.0))
 for _reduce in ("sum", "prod", "mean", "amax", "amin"):
     for _own in (True, False):
         case(f"scatter_reduce_{_reduce}_{_own}",
@@ -332,7 +344,8 @@ case("matmul_vector", lambda x, y: x @ y, (3, 5), (5,), atol=1e-5)
 case("vector_matmul", lambda x, y: x @ y, (5,), (5, 4), atol=1e-5)
 case("matmul_int8", lambda x, y: x @ y, Input((3, 5), "int8", -20, 20), Input((5, 2), "int8", -20, 20), grad=False)
 case("linear", lambda x, w, b: x.linear(w, b), (3, 5), (5, 2), (2,), ref=lambda x, w, b: x @ w + b, atol=1e-5)
-for _formula, *_shapes in (("ij,jk->ik", (3, 4), (4, 2)), ("ij,jk", (3, 4), (4, 2)), ("bij,bjk->bik", (2, 3, 4), (2, 4, 2)),
+for _formula, *_shapes in (("ij,jk->ik", (3, 4), (4, 2)), ("ij,jk", (3, 4), (4, 2)),
+                           ("bij,bjk->bik", (2, 3, 4), (2, 4, 2)),
                            ("ii->i", (4, 4)), ("ij->", (3, 4)), ("...ij,...jk->...ik", (2, 1, 3, 4), (5, 4, 2)),
                            ("i,j->ij", (3,), (4,)), ("ijk->kji", (2, 3, 4)), ("ij,ij->i", (3, 4), (3, 4))):
     case(f"einsum {_formula}", lambda *t, f=_formula: Tensor.einsum(f, *t), *_shapes,
@@ -342,10 +355,12 @@ case("conv2d_strided", lambda x, w: x.conv2d(w, stride=2, padding=(1, 2), dilati
      ref=lambda x, w: F.conv2d(x, w, stride=2, padding=(1, 2), dilation=(2, 1)), atol=1e-5)
 case("conv2d_grouped", lambda x, w: x.conv2d(w, groups=2), (2, 4, 5, 4), (6, 2, 2, 2),
      ref=lambda x, w: F.conv2d(x, w, groups=2), atol=1e-5)
-case("conv1d", lambda x, w: x.conv2d(w, padding=1), (2, 3, 7), (4, 3, 3), ref=lambda x, w: F.conv1d(x, w, padding=1), atol=1e-5)
+case("conv1d", lambda x, w: x.conv2d(w, padding=1), (2, 3, 7), (4, 3, 3), ref=lambda x, w: F.conv1d(x, w, padding=1),
+     atol=1e-5)
 case("conv3d", lambda x, w: x.conv2d(w), (1, 2, 3, 4, 4), (2, 2, 2, 2, 2), ref=F.conv3d, atol=1e-5)
 case("conv_transpose2d", lambda x, w, b: x.conv_transpose2d(w, b, stride=2, padding=1, output_padding=1), (1, 3, 4, 3),
-     (3, 2, 3, 3), (2,), ref=lambda x, w, b: F.conv_transpose2d(x, w, b, stride=2, padding=1, output_padding=1), atol=1e-5)
+     (3, 2, 3, 3), (2,), ref=lambda x, w, b: F.conv_transpose2d(x, w, b, stride=2, padding=1, output_padding=1),
+     atol=1e-5)
 case("conv_transpose2d_grouped", lambda x, w: x.conv_transpose2d(w, groups=2, dilation=2), (1, 4, 3, 3), (4, 3, 2, 2),
      ref=lambda x, w: F.conv_transpose2d(x, w, groups=2, dilation=2), atol=1e-5)
 case("avg_pool2d", lambda x: x.avg_pool2d(), (1, 2, 5, 6), ref=lambda x: F.avg_pool2d(x, 2))
@@ -369,37 +384,44 @@ case("newton_schulz", lambda x: x.newton_schulz(3, (2, -1.5, 0.5)), (4, 3), grad
 case("layernorm", lambda x: x.layernorm(), (3, 8), ref=lambda x: F.layer_norm(x, (8,)))
 case("batchnorm", lambda x, w, b, m, i: x.batchnorm(w, b, m, i), (2, 3, 4), (3,), (3,), (3,), Input((3,), low=0.5),
      ref=lambda x, w, b, m, i: (x - m[None, :, None]) * i[None, :, None] * w[None, :, None] + b[None, :, None])
-case("binary_crossentropy", lambda x, y: x.binary_crossentropy(y), Input((3, 4), low=0.1, high=0.9), Input((3, 4), low=0, high=1),
+case("binary_crossentropy", lambda x, y: x.binary_crossentropy(y), Input((3, 4), low=0.1, high=0.9),
+     Input((3, 4), low=0, high=1),
      ref=F.binary_cross_entropy)
-case("binary_crossentropy_logits", lambda x, y: x.binary_crossentropy_logits(y, pos_weight=Tensor([2.0, 3, 4, 5], device=x.device)), (3, 4),
+case("binary_crossentropy_logits", lambda x,
+     y: x.binary_crossentropy_logits(y, pos_weight=Tensor([2.0, 3, 4, 5], device=x.device)), (3, 4),
      Input((3, 4), low=0, high=1),
      ref=lambda x, y: F.binary_cross_entropy_with_logits(x, y, pos_weight=torch.tensor([2.0, 3, 4, 5])))
-case("cross_entropy", lambda x, y: x.cross_entropy(y), (4, 5), ints([0, 4, 2, 2]), ref=lambda x, y: F.cross_entropy(x, y.long()))
+case("cross_entropy", lambda x, y: x.cross_entropy(y), (4, 5), ints([0, 4, 2, 2]), ref=lambda x,
+     y: F.cross_entropy(x, y.long()))
 case("cross_entropy_smooth", lambda x, y: x.cross_entropy(y, label_smoothing=0.2, reduction="sum"), (4, 5, 2),
      Input((4, 2), "int32", 0, 5), ref=lambda x, y: F.cross_entropy(x, y.long(), label_smoothing=0.2, reduction="sum"))
 case("cross_entropy_probs", lambda x, y: x.cross_entropy(y, reduction="none"), (4, 5), Input((4, 5), low=0, high=1),
      ref=lambda x, y: F.cross_entropy(x, y, reduction="none"), atol=1e-5)
-case("sparse_crossentropy", lambda x, y: x.sparse_categorical_crossentropy(y, ignore_index=2), (4, 5), ints([0, 4, 2, 2]),
+case("sparse_crossentropy", lambda x, y: x.sparse_categorical_crossentropy(y, ignore_index=2), (4, 5),
+     ints([0, 4, 2, 2]),
      ref=lambda x, y: F.cross_entropy(x, y.long(), ignore_index=2))
 case("nll_loss", lambda x, y, w: x.log_softmax(1).nll_loss(y, w.detach(), ignore_index=1), (4, 5), ints([0, 4, 1, 2]),
      Input((5,), low=0.5), ref=lambda x, y, w: F.nll_loss(x.log_softmax(1), y.long(), w.detach(), ignore_index=1))
 case("attention", lambda q, k, v: q.scaled_dot_product_attention(k, v), (2, 3, 4, 8), (2, 3, 5, 8), (2, 3, 5, 8),
      ref=F.scaled_dot_product_attention, atol=1e-5)
-case("attention_causal", lambda q, k, v: q.scaled_dot_product_attention(k, v, is_causal=True), (2, 3, 4, 8), (2, 3, 4, 8),
+case("attention_causal", lambda q, k, v: q.scaled_dot_product_attention(k, v, is_causal=True), (2, 3, 4, 8),
+     (2, 3, 4, 8),
      (2, 3, 4, 8), ref=lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), atol=1e-5)
 case("attention_gqa", lambda q, k, v: q.scaled_dot_product_attention(k, v, enable_gqa=True), (2, 4, 4, 8), (2, 2, 5, 8),
      (2, 2, 5, 8), ref=lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True), atol=1e-5)
 
 # *** dtypes ***
 case("cast_float_int", lambda x: x.int(), Input((9,), low=-9, high=9), grad=False)
-case("cast_int_uint8", lambda x: x.cast("uint8"), Input((9,), "int32", -900, 900), ref=lambda x: x.to(torch.uint8), grad=False)
+case("cast_int_uint8", lambda x: x.cast("uint8"), Input((9,), "int32", -900, 900), ref=lambda x: x.to(torch.uint8),
+     grad=False)
 case("cast_half", lambda x: x.half() * 2, (3, 4), atol=1e-3, rtol=1e-3, grad_rtol=1e-3)
 case("cast_bfloat16", lambda x: x.bfloat16().float(), (3, 4), grad=False)
 case("bitcast", lambda x: x.bitcast("int32"), (3, 4), ref=lambda x: x.view(torch.int32), grad=False)
 case("bitcast_narrow", lambda x: x.bitcast("uint8"), (3, 4), ref=lambda x: x.view(torch.uint8), grad=False)
 case("half_sum", lambda x: x.sum(1), Input((3, 200), "float16"), atol=1e-2, rtol=1e-3, grad=False)
 case("half_exp", lambda x: x.exp(), Input((3, 4), "float16"), atol=1e-3, rtol=2e-3, grad=False)
-case("half_matmul", lambda x, y: x @ y, Input((3, 20), "float16"), Input((20, 4), "float16"), atol=1e-2, rtol=2e-3, grad=False)
+case("half_matmul", lambda x, y: x @ y, Input((3, 20), "float16"), Input((20, 4), "float16"), atol=1e-2, rtol=2e-3,
+     grad=False)
 case("double_math", lambda x: (x * 3 + 1).sqrt(), Input((9,), "float64", 0, 9), rtol=1e-12, atol=1e-14)
 
 

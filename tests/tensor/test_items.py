@@ -25,10 +25,12 @@ def tensor(a: Any) -> Tensor:
 
 
 READS = [
-    1, -1, slice(None), slice(1, None), slice(None, -1), slice(0, 3, 2), slice(None, None, -1), slice(2, 0, -1), slice(5, 9),
+    1, -1, slice(None), slice(1, None), slice(None, -1), slice(0, 3, 2), slice(None, None, -1), slice(2, 0, -1),
+    slice(5, 9),
     (1, 2), (1, 2, 3), (slice(None), 1), (..., 1), (1, ..., 2), None, (None, 1, None), (slice(None, None, 2),) * 3,
     (slice(None), slice(3, 0, -2)), (0, slice(None), slice(4, None, -3)), (slice(1, 1),), (..., slice(None, None, -2)),
-    np.int64(1), (slice(-2, None), slice(-3, -1)), [0, 2], (slice(None), [0, -1]), ([0, 1], [1, 2]), ([[0], [1]], [1, 2]),
+    np.int64(1), (slice(-2, None), slice(-3, -1)), [0, 2], (slice(None), [0, -1]), ([0, 1], [1, 2]),
+    ([[0], [1]], [1, 2]),
     (slice(None), [0, 1], [1, 2]), ([0, 1], slice(None), [1, 2]), (np.array([2, 0]), slice(1, 3)),
 ]
 
@@ -85,7 +87,8 @@ def test_read_errors() -> None:
 
 WRITES: list[tuple[Any, Any]] = [
     (1, 7.0), (slice(1, None), 0.0), ((..., 2), 3.0), ((slice(None), 1), np.arange(5, dtype=np.float32)),
-    ((slice(None, None, -1),), X * 2), ((slice(0, 3, 2),), 5.0), ((slice(None), slice(3, 0, -2)), 1.5), ((1, 2, 3), 9.0),
+    ((slice(None, None, -1),), X * 2), ((slice(0, 3, 2),), 5.0), ((slice(None), slice(3, 0, -2)), 1.5),
+    ((1, 2, 3), 9.0),
     ([0, 2], 4.0), ((slice(None), [3, 1]), X[:, :2]), (([0, 1], [1, 2]), np.arange(10, dtype=np.float32).reshape(2, 5)),
     ((0, None, slice(1, 3)), np.ones((1, 2, 5), np.float32)), (slice(1, 1), 3.0),
 ]

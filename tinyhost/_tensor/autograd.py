@@ -12,6 +12,7 @@ from tinyhost._tensor.registry import live_tensors
 from tinyhost.errors import DTypeError, ShapeError
 from tinyhost.mixin.sint import same_shape
 from tinyhost.uop import UOp
+from tinyhost.uop.gradient import compute_gradient
 
 if TYPE_CHECKING:
     from typing import Self
@@ -35,7 +36,6 @@ class AutogradTensor(TensorCore):
         return gradient.uop.cast(self.dtype)
 
     def _gradients(self, targets: list[UOp], gradient: Self | None) -> dict[UOp, UOp]:
-        from tinyhost.uop.gradient import compute_gradient
         return compute_gradient(self.uop, self._output_gradient(gradient), set(targets))
 
     def gradient(self, *targets: Self, gradient: Self | None = None) -> list[Self]:
@@ -54,15 +54,23 @@ class AutogradTensor(TensorCore):
             if t.uop not in grads:
                 raise RuntimeError(f"target {i} {t!r} has no gradient: {self!r} does not depend on it, or only through "
                                    "detach(), integers or comparisons")
-        return [self._wrap(grads[t.uop]) for t in targets]
+        return [self._wrap(grads[t.uop])._fresh() for t in targets]
 
     def backward(self, gradient: Self | None = None) -> Self:
-        """Add the gradient of self to the ``grad`` of every live parameter it depends on."""
+        """Add the gradient of self to the ``grad`` of every live parameter it depends on.
+
+        Raises:
+            RuntimeError: there is no such parameter. A realized tensor depends on nothing any more.
+        """
         below = self.uop.toposort()
         params = [t for t in live_tensors() if t.is_param and t.uop in below]
-        grads = self._gradients([t.uop for t in params], gradient)
+        output = self._output_gradient(gradient)
+        if not params:
+            raise RuntimeError(f"backward() reached no parameter below {self!r}: mark parameters with is_param_(), and "
+                               "call backward() before the result is realized or read")
+        grads = compute_gradient(self.uop, output, {t.uop for t in params})
         for t in params:
             if (g := grads.get(t.uop)) is not None:
-                new = self._wrap(g)
+                new = self._wrap(g)._fresh()
                 t.grad = new if t.grad is None else t.grad + new
         return self

@@ -5,18 +5,19 @@ through ``assign``, ``replace`` and item assignment, which exchange the UOp.
 """
 from __future__ import annotations
 
-import pathlib
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tinyhost._tensor.host import host_node, path_node
 from tinyhost._tensor.registry import track
+from tinyhost._tensor.views import Family, forget_exclusive
 from tinyhost.device import Device
-from tinyhost.dtype import DType, Invalid, strong_dtype, to_dtype
+from tinyhost.dtype import DType, Invalid, dtypes, strong_dtype, to_dtype
 from tinyhost.errors import DTypeError
 from tinyhost.mixin import RandMixin
 from tinyhost.mixin.sint import Shape
-from tinyhost.ops import GroupOp, Ops
+from tinyhost.ops import Ops
 from tinyhost.uop import UOp
 
 if TYPE_CHECKING:
@@ -37,34 +38,63 @@ def canonical_device(device: DeviceLike) -> str | tuple[str, ...]:
     return Device.canonicalize(device)
 
 
-def device_mismatch(op: Ops, devices: dict[Any, None]) -> RuntimeError:
-    """The error of operands that live on different devices."""
-    listed = ", ".join(map(str, devices))
-    return RuntimeError(f"all operands of {op.name} must be on one device, got {listed}: move them with .to()")
+def check_devices(op: Ops, nodes: tuple[UOp, ...]) -> None:
+    """Demand that operands share a device, or have none.
+
+    Raises:
+        RuntimeError: they live on different devices.
+    """
+    found = None
+    for u in nodes:
+        device = u.device
+        if device is None or device == found:
+            continue
+        if found is not None:
+            listed = ", ".join(map(str, dict.fromkeys(u.device for u in nodes if u.device is not None)))
+            raise RuntimeError(f"all operands of {op.name} must be on one device, got {listed}: move them with .to()")
+        found = device
 
 
 class TensorCore(RandMixin):
     """A UOp in the hands of a user."""
 
-    __slots__ = ("uop", "grad", "is_param", "__weakref__")
+    __slots__ = ("uop", "grad", "is_param", "_family", "__weakref__")
     uop: UOp
     grad: Any
     is_param: bool
+    _family: Family | None  # with its views; None while there are none
 
     def __init__(self, data: Any, device: DeviceLike = None, dtype: DTypeLike | None = None) -> None:
         dt = None if dtype is None else to_dtype(dtype)
         self.uop = _node_from(data, device, dt)
-        self.grad = None
+        self.grad = self._family = None
         self.is_param = False
         track(self)
+        if isinstance(data, UOp):
+            forget_exclusive(self.uop)
 
     @classmethod
     def _wrap(cls, uop: UOp) -> Self:
         """A tensor over an existing node."""
         self = object.__new__(cls)
-        self.uop, self.grad, self.is_param = uop, None, False
+        self.uop, self.grad, self.is_param, self._family = uop, None, False, None
         track(self)
         return self
+
+    def _view(self, uop: UOp) -> Self:
+        """A tensor over a node that shows self's elements: it sees what is written to self, and the other way round."""
+        new = self._wrap(uop)
+        family = self._family
+        if family is None:
+            family = self._family = Family(self)
+        new._family = family
+        family.add(new)
+        return new
+
+    def _fresh(self) -> Self:
+        """Self's value as a tensor that shares no writes with self."""
+        forget_exclusive(self.uop)
+        return self._wrap(self.uop)
 
     # *** hooks of the mixins ***
     @property
@@ -89,17 +119,29 @@ class TensorCore(RandMixin):
             RuntimeError: operands on different devices.
             IndexError: shapes that do not broadcast.
         """
-        if src:
-            devices = dict.fromkeys(d for t in (self, *src) if (d := t.uop.device) is not None)
-            if len(devices) > 1:
-                raise device_mismatch(op, devices)
-        ret = self.uop.alu(op, *(t.uop for t in src))
-        if src:
-            ret.shape  # noqa: B018  shapes that do not fit are an error here, not when something runs
+        if not src:
+            return self._wrap(UOp(op, (self.uop,)))
+        nodes = (self.uop, *[t.uop for t in src])
+        check_devices(op, nodes)
+        ret = UOp(op, nodes)
+        ret.shape  # noqa: B018  shapes that do not fit are an error here, not when something runs
         return self._wrap(ret)
 
+    def _binop(self, op: Ops, x: Any, reverse: bool = False) -> Self:
+        # the usual case of a number that keeps self's dtype, without tensors for the number
+        kind = x.__class__
+        if kind in _SCALARS and (dtype := self.uop.dtype) is not dtypes.bool:
+            if dtype.is_float:
+                literal = UOp(Ops.CONST, (), float(x))
+            elif kind is not float:
+                literal = UOp(Ops.CONST, (), int(x))
+            else:
+                return super()._binop(op, x, reverse)
+            return self._wrap(UOp(op, (literal, self.uop) if reverse else (self.uop, literal)))
+        return super()._binop(op, x, reverse)
+
     def _mop(self, op: Ops, arg: tuple[Any, ...]) -> Self:
-        return self._wrap(self.uop._mop(op, arg))
+        return self._view(self.uop._mop(op, arg))
 
     def _rop(self, op: Ops, axes: tuple[int, ...]) -> Self:
         return self._wrap(self.uop._rop(op, axes))
@@ -120,10 +162,9 @@ class TensorCore(RandMixin):
 
     @classmethod
     def _stack(cls, items: Any) -> Self:
-        devices = dict.fromkeys(d for t in items if (d := t.uop.device) is not None)
-        if len(devices) > 1:
-            raise device_mismatch(Ops.STACK, devices)
-        return cls._wrap(UOp._stack([t.uop for t in items]))
+        nodes = tuple(t.uop for t in items)
+        check_devices(Ops.STACK, nodes)
+        return cls._wrap(UOp._stack(nodes))
 
     @classmethod
     def _iota(cls, size: Any) -> Self:
@@ -167,11 +208,17 @@ class TensorCore(RandMixin):
             return self
         ret = self.uop.bitcast(dt)
         ret.shape  # noqa: B018
-        return self._wrap(ret)
+        return self._view(ret)
+
+    def detach(self) -> Self:
+        """Self with no gradient behind it."""
+        return self._view(self.uop.detach())
 
     def contiguous(self, arg: Any = None, **kwargs: Any) -> Self:
         """Self with storage of its own layout; ``arg`` may hold optimiser actions for the kernel that fills it."""
         if self.dtype.is_weak:
+            return self
+        if arg is None and self.uop.has_buffer_identity(after_ok=True):
             return self
         if self.uop.device is None:
             return self._wrap(store_in_new_buffer(self.uop, canonical_device(None)))
@@ -236,7 +283,7 @@ def _node_from(data: Any, device: DeviceLike, dtype: DType | None) -> UOp:
     if data.__class__ in _SCALARS:
         uop = UOp.const(data, dtype)
         return uop if device is None else place(uop, canonical_device(device))
-    if isinstance(data, pathlib.Path):
+    if isinstance(data, os.PathLike):
         return path_node(data, dtype)
     host = host_node(data, dtype)
     if host is None:
@@ -279,12 +326,4 @@ def store_in_new_buffer(uop: UOp, device: str | tuple[str, ...]) -> UOp:
     value = uop.cast(dtype)
     value = value if value.device in (None, device) else value.copy_to_device(device)
     return target.after(target.store(value))
-
-
-def is_stored(uop: UOp) -> bool:
-    """Whether the value is a view of storage, so that it can be written in place."""
-    while uop.op in GroupOp.Movement or uop.op is Ops.AFTER or uop.op is Ops.BITCAST:
-        uop = uop.src[0]
-    return uop.op is Ops.BUFFER or uop.op is Ops.PARAM
-
 

@@ -6,7 +6,7 @@ realized.
 """
 from __future__ import annotations
 
-import pathlib
+import os
 from typing import Any
 
 import numpy as np
@@ -78,7 +78,8 @@ def host_node(data: Any, dtype: DType | None) -> UOp | None:
     return None
 
 
-def path_node(path: pathlib.Path, dtype: DType | None) -> UOp:
+def path_node(path: os.PathLike[str], dtype: DType | None) -> UOp:
     """A file as flat storage on the disk device."""
     dt = dtype or dtypes.uint8
-    return UOp.new_buffer(f"DISK:{path.resolve()}", path.stat().st_size // dt.itemsize, dt)
+    name = os.path.realpath(path)
+    return UOp.new_buffer(f"DISK:{name}", os.path.getsize(name) // dt.itemsize, dt)

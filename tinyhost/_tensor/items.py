@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tinyhost._tensor.core import canonical_device, is_stored, store_in_new_buffer
-from tinyhost._tensor.storage import StorageTensor, move_views
+from tinyhost._tensor.core import canonical_device, store_in_new_buffer
+from tinyhost._tensor.storage import StorageTensor
+from tinyhost._tensor.views import move_family, root_of, storage_of
 from tinyhost.dtype import Invalid, dtypes
 from tinyhost.errors import DTypeError
 from tinyhost.helpers import prod
@@ -109,8 +110,10 @@ class ItemTensor(StorageTensor):
     # *** writing ***
     def __setitem__(self, indices: Any, v: Any) -> None:
         entries = self._with_tensors(self._parsed(indices))
-        if self.dtype.is_weak:
-            self.uop = store_in_new_buffer(self.uop, canonical_device(self.device))
+        self._own_storage()
+        if storage_of(self.uop) is None and self.uop is not root_of(self.uop):
+            root = root_of(self.uop)
+            move_family(self, root, store_in_new_buffer(root, canonical_device(root.device)))
         boxes = [replace(e, kind="slice", node=None) if e.kind == "node" else e for e in entries]
         region = self._sliced(boxes)
         nodes = {i: e.node for i, e in enumerate(e for e in entries if e.kind != "one") if e.kind == "node"}
@@ -132,27 +135,22 @@ class ItemTensor(StorageTensor):
         return out
 
     def _write_box(self, entries: list[AxisIndex], value: Self, reads_in_place: bool = False) -> None:
-        """Write what integers and slices select; every tensor that is a view of the same value sees it.
+        """Write what integers and slices select; every view of the same value sees it.
 
         ``reads_in_place`` promises that each element of ``value`` reads self at its own place only.
         """
-        if not is_stored(self.uop) and self.uop is not self.uop.base:
-            base = self.uop.base
-            move_views(base, store_in_new_buffer(base, canonical_device(base.device)))
-            if reads_in_place:  # the value was made from the old node
-                value = value._wrap(value.uop.substitute({base: self.uop.base}, walk=True))
-        if not is_stored(self.uop):
-            move_views(self.uop, self._with_box(entries, value).uop)
+        if storage_of(self.uop) is None:
+            move_family(self, self.uop, self._with_box(entries, value).uop)
             return
         place = self.uop
         if any(abs(e.step) != 1 for e in entries):
             value, reads_in_place = self._with_box(entries, value), True
         else:
             place = self._sliced(entries).uop
-        base, stored = self.uop.base, value.uop
-        if not reads_in_place and base in stored.toposort(enter_calls=False):
+        stored = value.uop
+        if not reads_in_place and root_of(place) in stored.toposort(enter_calls=False):
             stored = stored.contiguous()  # what is read must not be half overwritten
-        move_views(base, base.after(place.store(stored)))
+        self._store(place, stored)
 
     def _with_box(self, entries: list[AxisIndex], value: Self) -> Self:
         """Self with ``value`` where the entries select: the value spread out and padded, and the mask of that."""

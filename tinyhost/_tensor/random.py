@@ -57,7 +57,7 @@ class RandomTensor(TensorCore):
             return cls._const(0, dt)._broadcast_to(dims)
         words = ceildiv(count * dt.itemsize, 4)
         key, counter = state.draw(cls, target, words)
-        bits = cls.random_bits(key, counter, words)
+        bits = cls.random_bits(cls._wrap(key.uop), cls._wrap(counter.uop), words)
         ret = cls._unit_floats(bits, dt, count).reshape(dims)
         return ret.contiguous() if contiguous else ret
 
@@ -70,7 +70,8 @@ class RandomTensor(TensorCore):
             raise AssertionError("64-bit floats take an even number of words")
         uints = bits.bitcast(_UINT[width])
         one = (uints >> (width - mantissa)) | _ONE[width][mantissa]
-        return one.bitcast(dtype).shrink(((0, count),)) - 1
+        floats: Self = one.bitcast(dtype).shrink(((0, count),))
+        return floats - 1
 
     def rand_like(self, **kwargs: Any) -> Self:
         """``rand`` with self's shape, dtype and device."""
@@ -121,13 +122,13 @@ class RandomTensor(TensorCore):
     @classmethod
     def scaled_uniform(cls, *shape: Any, **kwargs: Any) -> Self:
         """Uniform in [-1, 1), divided by the root of the number of elements."""
-        return cls.uniform(*shape, low=-1.0, high=1.0, **kwargs) * prod(argfix(*shape)) ** -0.5
+        return cls.uniform(*shape, low=-1.0, high=1.0, **kwargs) * float(prod(argfix(*shape)) ** -0.5)
 
     @classmethod
     def glorot_uniform(cls, *shape: Any, **kwargs: Any) -> Self:
         """Uniform after Glorot and Bengio: bound sqrt(6 / (fan in + fan out))."""
         dims = argfix(*shape)
-        return cls.uniform(*dims, low=-1.0, high=1.0, **kwargs) * (6 / (dims[0] + prod(dims[1:]))) ** 0.5
+        return cls.uniform(*dims, low=-1.0, high=1.0, **kwargs) * math.sqrt(6 / (dims[0] + prod(dims[1:])))
 
     @classmethod
     def kaiming_uniform(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Self:

@@ -11,6 +11,8 @@ import numpy as np
 
 from tinyhost._tensor.core import TensorCore, canonical_device, store_in_new_buffer
 from tinyhost.dtype import _to_np_dtype, dtypes, strong_dtype
+from tinyhost.env import ALLOW_DEVICE_USAGE
+from tinyhost.errors import DeviceUsageError
 
 if TYPE_CHECKING:
     from typing import Self
@@ -26,6 +28,7 @@ class ReadTensor(TensorCore):
 
     def realize(self, *lst: Self, do_update_stats: bool = True) -> Self:
         """Compute self and ``lst`` together; weak values stay virtual."""
+        _check_may_run()
         tensors = [t for t in (self, *lst) if not t.dtype.is_weak and not _is_empty(t)]
         for t in tensors:
             if t.uop.device is None:
@@ -47,6 +50,7 @@ class ReadTensor(TensorCore):
 
     def _read(self) -> Buffer:
         """The realized elements in order, on one device."""
+        _check_may_run()
         if not all(isinstance(s, int) for s in self.shape):
             raise RuntimeError(f"cannot read data of symbolic shape {self.shape}: shrink it to a concrete shape first")
         t = self.cast(strong_dtype(self.dtype))
@@ -57,13 +61,14 @@ class ReadTensor(TensorCore):
 
     def data(self) -> memoryview:
         """The elements as a memoryview of self's shape; one without a struct format comes as bytes of its storage."""
-        dtype = strong_dtype(self.dtype)
+        fmt: Any = strong_dtype(self.dtype).fmt
         if _is_empty(self):
-            return memoryview(bytearray(dtype.itemsize)).cast("B").cast(dtype.fmt or "B")[:0]
+            return memoryview(b"")
         raw = self._read().as_memoryview().cast("B")
-        if dtype.fmt is None:
+        if fmt is None:
             return raw
-        return raw.cast(dtype.fmt, self.shape) if self.shape else raw.cast(dtype.fmt)
+        view: memoryview = raw.cast(fmt, self.shape) if self.shape else raw.cast(fmt)
+        return view
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The elements as a numpy array of its own; bfloat16 and fp8 come as float32."""
@@ -112,6 +117,12 @@ class ReadTensor(TensorCore):
         if not self.dtype.is_int:
             raise TypeError(f"only an integer tensor can be an index, got {self.dtype}")
         return int(self.item())
+
+
+def _check_may_run() -> None:
+    if not ALLOW_DEVICE_USAGE.value:
+        raise DeviceUsageError("a tensor is realized or read while ALLOW_DEVICE_USAGE=0, as in a function that is "
+                               "being traced: return it, and read it outside")
 
 
 def _is_empty(t: TensorCore) -> bool:

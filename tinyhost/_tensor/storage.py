@@ -12,12 +12,19 @@ from tinyhost._tensor.core import (
     DeviceLike,
     TensorCore,
     canonical_device,
-    is_stored,
     new_storage,
     place,
     store_in_new_buffer,
 )
-from tinyhost._tensor.registry import live_tensors
+from tinyhost._tensor.views import (
+    family_of,
+    forget_exclusive,
+    is_repeated,
+    move_family,
+    root_of,
+    storage_of,
+    strangers,
+)
 from tinyhost.dtype import dtypes, least_upper_dtype, strong_dtype, to_dtype
 from tinyhost.errors import DTypeError, ShapeError
 from tinyhost.helpers import argfix
@@ -147,7 +154,8 @@ class StorageTensor(TensorCore):
         """
         if not same_shape(self.shape, x.shape):
             raise ShapeError(f"cannot replace a tensor of shape {self.shape} by one of shape {x.shape}")
-        self.uop = x.uop
+        forget_exclusive(x.uop)
+        self.uop, self._family = x.uop, None
         return self
 
     def _value_for(self, x: Any, shape: tuple[Any, ...], what: str) -> Self:
@@ -179,31 +187,47 @@ class StorageTensor(TensorCore):
             raise ShapeError(f"{what} shape mismatch {shape} != {value.shape}: the value must broadcast") from e
 
     def assign(self, x: Any) -> Self:
-        """Write ``x`` into self's storage when realized; without storage, let self stand for ``x``.
+        """Write ``x`` into self; the storage changes when self is realized, and every view of it sees the new content.
 
         Raises:
             DTypeError, ShapeError, RuntimeError: dtype, shape or device of ``x`` do not fit.
         """
         if isinstance(x, TensorCore) and x.uop is self.uop:
             return self
-        if self.dtype.is_weak:
-            self.uop = store_in_new_buffer(self.uop, canonical_device(self.device))
+        self._own_storage()
         value = self._value_for(x, self.shape, "assign")
-        if not is_stored(self.uop):
-            self.uop = value.uop if value.uop.device is not None or self.device is None else \
-                store_in_new_buffer(value.uop, canonical_device(self.device))
+        if storage_of(self.uop) is not None:
+            self._store(self.uop, value.uop)
             return self
-        return self._store(value)
-
-    def _store(self, value: Self) -> Self:
-        """Write ``value`` into the view that self is; every view of the storage sees it."""
-        target, base = self.uop, self.uop.base
-        store = target.store(value.uop)
-        if target is base or is_whole(target):
-            self.uop = target.after(store)
-        else:
-            move_views(base, base.after(store))
+        if value.device is None and self.device is not None:
+            value = value._wrap(store_in_new_buffer(value.uop, self.device))
+        forget_exclusive(value.uop)
+        self.uop, self._family = value.uop, None
         return self
+
+    def _own_storage(self) -> None:
+        """Prepare a write: weak values become strong, repeated elements separate, a value with views gets storage."""
+        if self.dtype.is_weak or is_repeated(self.uop):
+            self.uop, self._family = store_in_new_buffer(self.uop, canonical_device(self.device)), None
+            return
+        root = root_of(self.uop)
+        if storage_of(root) is None and any(t is not self and root_of(t.uop) is root for t in family_of(self)):
+            move_family(self, root, store_in_new_buffer(root, canonical_device(root.device)))
+
+    def _store(self, place: UOp, value: UOp) -> None:
+        """Write ``value`` into ``place``, a view of the storage that self shows."""
+        buffer, root = storage_of(place), root_of(place)
+        assert buffer is not None
+        copies: dict[UOp, UOp] = {}
+        for t in strangers(self, buffer):
+            theirs = root_of(t.uop)
+            if theirs not in copies:
+                copies[theirs] = store_in_new_buffer(theirs, canonical_device(theirs.device))
+            t.uop = t.uop.substitute({theirs: copies[theirs]}, walk=True)
+        if place is self.uop and is_whole(place) and len(family_of(self)) == 1:
+            self.uop = place.after(place.store(value))
+        else:
+            move_family(self, root, root.after(place.store(value)))
 
     def __iadd__(self, x: Any) -> Self:
         return self.assign(self + x)
@@ -246,16 +270,7 @@ class StorageTensor(TensorCore):
 
 
 def is_whole(uop: UOp) -> bool:
-    """Whether a view shows all of its base in order."""
+    """Whether a view shows all of its root in order."""
     while uop.op is Ops.RESHAPE:
         uop = uop.src[0]
-    return uop is uop.base
-
-
-def move_views(old: UOp, new: UOp) -> None:
-    """Let every live tensor that is a view of ``old`` be that view of ``new``."""
-    for t in live_tensors():
-        if t.uop is old:
-            t.uop = new
-        elif t.uop.base is old:
-            t.uop = t.uop.substitute({old: new}, walk=True)
+    return uop is root_of(uop)

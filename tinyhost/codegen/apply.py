@@ -11,7 +11,7 @@ from typing import Callable
 
 from tinyhost.codegen.kernel import Axis, Cover, Kernel, leaves
 from tinyhost.codegen.loops import identity
-from tinyhost.codegen.stage import stage_operand
+from tinyhost.codegen.stage import add_panels
 from tinyhost.ops import AxisType, Ops
 from tinyhost.uop import UOp
 
@@ -38,10 +38,10 @@ def rewrite(k: Kernel) -> UOp:
             done[u] = UOp(Ops.SINK, new, k.info(), u.tag)
         else:
             done[u] = u if new == u.src else UOp(u.op, new, u.arg, u.tag)
-    sink = done[k.sink]
-    for operand, panel in k.staged:
-        sink = stage_operand(sink, done[operand], [a.range for a in panel if a.length != 1])
-    return sink
+    if not k.staged and not k.staged_results:
+        return done[k.sink]
+    operands = [(done[operand], [p.range for a in panel for p in leaves(a) if p.length != 1]) for operand, panel in k.staged]
+    return add_panels(done[k.sink], operands, k.staged_results)
 
 
 def _roots(k: Kernel, u: UOp) -> list[Axis]:

@@ -5,11 +5,14 @@ from tinyhost.ops import AddrSpace, Ops
 from tinyhost.uop import UOp
 
 
+def uses_local_memory(sink: UOp) -> bool:
+    """Whether the kernel has LOCAL buffers."""
+    return any(u.op is Ops.BUFFER and u.arg.addrspace is AddrSpace.LOCAL for u in sink.toposort())
+
+
 def add_barriers(sink: UOp) -> UOp:
     """The expanded kernel with its barriers."""
     nodes = list(sink.toposort())
-    if not any(u.op is Ops.BUFFER and u.arg.addrspace is AddrSpace.LOCAL for u in nodes):
-        return sink
     done: dict[UOp, UOp] = {}
     for u in nodes:
         src = tuple([done[s] for s in u.src])

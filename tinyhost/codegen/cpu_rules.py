@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tinyhost.codegen.contraction_rules import packable, tile_contraction
 from tinyhost.codegen.kernel import Axis, Kernel
-from tinyhost.codegen.opt import apply_opt
 from tinyhost.codegen.strides import Access
-from tinyhost.errors import KernelOptError
+from tinyhost.codegen.tiles import accumulators, length, live_outer, main_reduce, try_opt, upcast
 from tinyhost.helpers import ceildiv, prod
 from tinyhost.ops import AxisType, GroupOp, Ops
 from tinyhost.uop import Opt, OptOps, UOp
 
 THREAD_WORK = 65536  # innermost steps per thread that pay for waking it
+GATED_COST = 3  # instructions of an access under a condition
+HORIZONTAL_COST = 12  # instructions that combine the lanes of one vector
 GATHER_COST = 1.5  # instructions per lane of an access that is not contiguous
 _HEAVY = {Ops.EXP2: 12, Ops.LOG2: 14, Ops.SIN: 20, Ops.POW: 30, Ops.SQRT: 6, Ops.RECIPROCAL: 4, Ops.FDIV: 4, Ops.CDIV: 8,
           Ops.CMOD: 10, Ops.FLOORDIV: 8, Ops.FLOORMOD: 10, Ops.THREEFRY: 120}
@@ -24,7 +26,7 @@ _COUNTED = GroupOp.ALU | {Ops.CAST, Ops.BITCAST, Ops.INDEX, Ops.STORE}
 
 
 @dataclass
-class _Work:
+class Work:
     """A node of the kernel as the cost model sees it."""
 
     node: UOp
@@ -40,13 +42,14 @@ def optimise_cpu(k: Kernel) -> None:
     work = _work(k)
     if k.caps.vector_bytes:
         _choose_lanes(k, work)
-    _tile(k, work)
+    if not tile_contraction(k):
+        _tile(k, work)
     _unroll(k, work)
     _thread(k, work)
 
 
 # *** the cost model ***
-def _work(k: Kernel) -> list[_Work]:
+def _work(k: Kernel) -> list[Work]:
     """Nodes that cost something, with the loops around each."""
     around = _loops_around(k)
     by_node = {a.node: a for a in k.accesses}
@@ -61,7 +64,8 @@ def _work(k: Kernel) -> list[_Work]:
         chain: dict[UOp, None] = {}
         for r in u.ranges:
             chain.update(around.get(r, {r: None}))
-        out.append(_Work(u, chain, float(_HEAVY.get(u.op, 1)), access))
+        weight = GATED_COST if access is not None and access.gate is not None else _HEAVY.get(u.op, 1)
+        out.append(Work(u, chain, float(weight), access))
     return out
 
 
@@ -96,49 +100,57 @@ def _loops_around(k: Kernel) -> dict[UOp, dict[UOp, None]]:
     return out
 
 
-def _length(k: Kernel, r: UOp) -> int:
-    size = k.root_axis[r].size if r in k.root_axis else 1
-    return size if isinstance(size, int) else max(int(size.vmax), 1)
+def _cost(k: Kernel, work: list[Work], lanes: dict[UOp, int], operands: dict[UOp, dict[UOp, None]]) -> float:
+    """Instructions executed when the axes in ``lanes`` (root: lanes) are vectors.
 
-
-def _cost(k: Kernel, work: list[_Work], lanes: dict[UOp, int]) -> float:
-    """Instructions executed when the axes in ``lanes`` (root: lanes) are vectors."""
+    An access of ``operands`` that is not contiguous can be packed once per step of its own ranges.
+    """
     total = 0.0
     for w in work:
-        trips = w.weight
-        for r in w.chain:
-            trips *= _length(k, r)
-        for r, n in lanes.items():
-            if r in w.chain:
-                size = _length(k, r)
-                trips *= ceildiv(size, n) / size
-                if w.access is not None and r in w.access.node.ranges:
-                    gated = w.access.gate is not None and r in w.access.gate.ranges and not k.caps.masked
-                    if w.access.stride(r) not in (0, 1) or gated:
-                        trips *= n * GATHER_COST
-        total += trips
+        direct = w.weight * _trips(k, w, w.chain, lanes)
+        if w.access is not None and w.node in operands and any(r in w.chain for r in lanes):
+            inside = {r: n for r, n in lanes.items() if r in w.chain}
+            reads = _trips(k, Work(w.node, w.chain, 1.0, None), w.chain, inside)
+            direct = min(direct, w.weight * _trips(k, w, operands[w.node], lanes) + reads)
+        total += direct
     for u in k.reduces:
         if any(r in lanes for r in u.src[1:]):
-            total += 8 * prod(_length(k, r) for r in u.ranges)
+            total += HORIZONTAL_COST * prod(length(k, r) for r in u.ranges)
     return total
 
 
+def _trips(k: Kernel, w: Work, around: dict[UOp, None], lanes: dict[UOp, int]) -> float:
+    """How often a node runs inside the loops ``around``, one lane of a gather counting as a run."""
+    trips = 1.0
+    for r in around:
+        size = length(k, r)
+        n = lanes.get(r)
+        trips *= size if n is None else ceildiv(size, n)
+        if n is not None and w.access is not None and _is_gather(k, w.access, r):
+            trips *= n * GATHER_COST
+    return trips
+
+
+def _is_gather(k: Kernel, access: Access, r: UOp) -> bool:
+    """Whether vectors along ``r`` need one access per lane."""
+    if r not in access.node.ranges:
+        return False
+    gated = access.gate is not None and r in access.gate.ranges and not k.caps.masked
+    return gated or access.stride(r) not in (0, 1)
+
+
 # *** lanes ***
-def _widest(k: Kernel, r: UOp) -> int:
-    """Bytes of the largest element among the values that move along a RANGE."""
-    return max((u.dtype.itemsize for u in k.nodes if r in u.ranges and u.op is not Ops.RANGE and not u.dtype.is_weak
-                and u.dtype.itemsize), default=0)
-
-
 def _lane_count(k: Kernel, axis: Axis) -> int:
     """Lanes for an axis: a full register of its widest values, or the largest power of two that fits the axis."""
     size = axis.length
-    widest = _widest(k, axis.root)
+    widest = k.widest(axis.root)
     if size is None or not widest or axis.kind not in (AxisType.WEAK, AxisType.LOOP, AxisType.REDUCE):
         return 0
     n = k.caps.vector_bytes // widest
     while n > size:
         n //= 2
+    if axis.reduce and size % n:
+        n = min(n, k.caps.vector_bytes // 4)  # the last block is masked by int32 lane numbers
     if k.in_place and not axis.reduce:
         while n > 1 and size % n:
             n //= 2
@@ -153,71 +165,56 @@ def _vectorises(k: Kernel, r: UOp, n: int) -> bool:
     return 2 * lacking <= len(r_nodes)
 
 
-def _choose_lanes(k: Kernel, work: list[_Work]) -> None:
-    """Make the axis a LANE that lowers the cost most; then others that share no value with it."""
-    lanes: dict[UOp, int] = {}
+def _choose_lanes(k: Kernel, work: list[Work]) -> None:
+    """Make LANEs of the axes that together lower the cost most; no value may depend on two of them."""
     candidates = {a.root: n for a in k.sorted_axes if (n := _lane_count(k, a))}
-    best = _cost(k, work, lanes)
-    while candidates:
-        costs = {r: _cost(k, work, {**lanes, r: n}) for r, n in candidates.items()}
-        r = min(costs, key=lambda r: (costs[r], r.arg[:-1]))
-        if costs[r] >= 0.98 * best:
-            return
-        best = costs[r]
-        lanes[r] = candidates.pop(r)
-        try_opt(k, Opt(OptOps.LANE, k.number(k.root_axis[r]), lanes[r]))
-        candidates = {c: n for c, n in candidates.items() if not any(c in u.ranges and r in u.ranges for u in k.nodes)}
+    operands = {u: dict.fromkeys(u.ranges) for u in packable(k)}
+    plain = _cost(k, work, {}, operands)
+    apart = {(a, b) for a in candidates for b in candidates
+             if a is not b and not any(a in u.ranges and b in u.ranges for u in k.nodes)}
+    best, chosen = plain, {}
+    for first in candidates:
+        lanes = {first: candidates[first]}
+        if apart:
+            lanes = _with_more(k, work, lanes, candidates, apart, operands)
+        cost = _cost(k, work, lanes, operands)
+        if cost < best and cost < 0.98 * plain:
+            best, chosen = cost, lanes
+    for r, n in chosen.items():
+        try_opt(k, Opt(OptOps.LANE, k.number(k.root_axis[r]), n))
 
 
-def try_opt(k: Kernel, opt: Opt) -> Axis | None:
-    """Apply an Opt unless it is refused."""
-    try:
-        return apply_opt(k, opt)
-    except KernelOptError:
-        return None
+def _with_more(k: Kernel, work: list[Work], lanes: dict[UOp, int], candidates: dict[UOp, int], apart: set[tuple[UOp, UOp]],
+               operands: dict[UOp, dict[UOp, None]]) -> dict[UOp, int]:
+    """``lanes`` and every further axis that shares no value with them and lowers the cost."""
+    for r, n in candidates.items():
+        if all((r, x) in apart for x in lanes):
+            more = {**lanes, r: n}
+            if _cost(k, work, more, operands) < _cost(k, work, lanes, operands):
+                lanes = more
+    return lanes
 
 
 # *** register tiles ***
-def _main_reduce(k: Kernel, work: list[_Work]) -> UOp | None:
-    """The reduction with the most work."""
-    def trips(u: UOp) -> int:
-        return int(prod(_length(k, r) for r in (*u.src[0].ranges, *u.src[1:])))
-    return max(k.reduces, key=trips, default=None)
-
-
-def _live_outer(k: Kernel, root: UOp) -> Axis | None:
-    """The part of a root's axis that is still a loop over an output."""
-    parts = [a for a in k.output_axes if a.root is root and a.length is not None]
-    return max(parts, key=lambda a: a.length or 0, default=None)
-
-
-def _tile(k: Kernel, work: list[_Work]) -> None:
-    main = _main_reduce(k, work)
-    budget = max(1, min(k.caps.vector_registers - 4, k.caps.max_tile))
+def _tile(k: Kernel, work: list[Work]) -> None:
+    """Copies for kernels that are no contraction with a vectorised output axis."""
+    main = main_reduce(k)
     if main is None:
         _tile_elementwise(k, work)
         return
     body = [w for w in work if w.access is not None and not w.access.written and any(r in w.node.ranges for r in main.src[1:])]
-    lanes = {a.root: a for a in k.of_kind(AxisType.LANE)}
     tiles = _tile_axes(k, main, body)
     if not tiles:
         _tile_reduction(k, main, body)
         return
-    lane_root = next((r for r in tiles if r in lanes), None)
-    rows = [r for r in tiles if r is not lane_root]
-    rows.sort(key=lambda r: (-min(_length(k, r), 8), r.arg[:-1]))
-    wide = k.caps.vector_registers >= 32
+    tiles.sort(key=lambda r: (-min(length(k, r), 4), r.arg[:-1]))
     used = 1
-    if rows and (axis := _live_outer(k, rows[0])) is not None:
-        want = 4 if lane_root is None else 8 if wide else 6
-        used *= _upcast(k, axis, min(want, budget))
-    second = lane_root if lane_root is not None else rows[1] if len(rows) > 1 else None
-    if second is not None and (axis := _live_outer(k, second)) is not None:
-        want = 2 if used >= 6 else 4 if used >= 2 and not (used > 3 and not wide) else 4
-        used *= _upcast(k, axis, max(1, min(want, budget // used)))
+    for r in tiles[:2]:
+        if (axis := live_outer(k, r)) is not None:
+            used *= upcast(k, axis, max(1, min(4, accumulators(k) // used)))
 
 
-def _tile_axes(k: Kernel, main: UOp, body: list[_Work]) -> list[UOp]:
+def _tile_axes(k: Kernel, main: UOp, body: list[Work]) -> list[UOp]:
     """Output RANGEs along which one load of the reduction stands still while another moves."""
     out = []
     for r in main.ranges:
@@ -229,42 +226,26 @@ def _tile_axes(k: Kernel, main: UOp, body: list[_Work]) -> list[UOp]:
     return out
 
 
-def _tile_reduction(k: Kernel, main: UOp, body: list[_Work]) -> None:
+def _tile_reduction(k: Kernel, main: UOp, body: list[Work]) -> None:
     """No reuse to gain: copies along a vectorised output axis keep several accumulators in flight."""
     lane = next((a for a in k.of_kind(AxisType.LANE) if not a.reduce and a.root in main.ranges), None)
-    if lane is not None and (axis := _live_outer(k, lane.root)) is not None:
-        _upcast(k, axis, 4)
+    if lane is not None and (axis := live_outer(k, lane.root)) is not None:
+        upcast(k, axis, 4)
 
 
-def _tile_elementwise(k: Kernel, work: list[_Work]) -> None:
+def _tile_elementwise(k: Kernel, work: list[Work]) -> None:
     """A few vectors per iteration, fewer when an element needs many instructions."""
     lane = next(iter(k.of_kind(AxisType.LANE)), None)
     if lane is None:
         return
-    axis = _live_outer(k, lane.root)
+    axis = live_outer(k, lane.root)
     cost = sum(w.weight for w in work if lane.root in w.node.ranges)
     if axis is not None and (want := 4 if cost <= 8 else 2 if cost <= 24 else 1) > 1:
-        _upcast(k, axis, want)
-
-
-def _upcast(k: Kernel, axis: Axis, want: int) -> int:
-    """UPCAST by the amount near ``want`` that wastes least; the number of copies made."""
-    size = axis.length or 1
-    best, score = 1, 0.0
-    for t in range(min(want, size), max(1, want // 3), -1):
-        waste = ceildiv(size, t) * t / size
-        if waste > 1 and k.in_place:
-            continue
-        s = t / (t + 2) / waste
-        if s > score * 1.001:
-            best, score = t, s
-    if best < 2 or try_opt(k, Opt(OptOps.UPCAST, k.number(axis), best)) is None:
-        return 1
-    return best
+        upcast(k, axis, want)
 
 
 # *** unrolling ***
-def _unroll(k: Kernel, work: list[_Work]) -> None:
+def _unroll(k: Kernel, work: list[Work]) -> None:
     """Short reduction loops are unrolled whole, long ones until an iteration has some independent work."""
     copies = int(prod(a.length or 1 for a in k.of_kind(AxisType.UPCAST)))
     for owner in k.reduces:
@@ -285,7 +266,7 @@ def _unroll(k: Kernel, work: list[_Work]) -> None:
 
 
 # *** threads ***
-def _thread(k: Kernel, work: list[_Work]) -> None:
+def _thread(k: Kernel, work: list[Work]) -> None:
     if k.caps.threads < 2:
         return
     total = max((w.weight * prod(_length_in_loops(k, r) for r in w.chain) for w in work), default=0.0)

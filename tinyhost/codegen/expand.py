@@ -23,6 +23,7 @@ from tinyhost.helpers import prod
 from tinyhost.ops import AddrSpace, AxisType, GroupOp, Ops
 from tinyhost.renderer.base import Renderer
 from tinyhost.uop import ParamArg, UOp
+from tinyhost.uop.semantics import evaluate
 
 UNROLLED = frozenset({AxisType.UPCAST, AxisType.UNROLL})
 COPIED = UNROLLED | {AxisType.LANE}  # ranges that become code, not loops
@@ -287,7 +288,13 @@ class Expander(MemoryMixin, LoopMixin):
         if dt is dtypes.bool:
             self.emit(u, u.src, lambda *xs: self.logic(op, xs))
         else:
-            self.emit(u, u.src, lambda x, y: self.alu(op, (self.value(x, dt), self.value(y, dt))))
+            self.emit(u, u.src, lambda x, y: self.compare_values(op, self.value(x, dt), self.value(y, dt)))
+
+    def compare_values(self, op: Ops, x: UOp, y: UOp) -> UOp:
+        """A comparison of strong values; literals fold."""
+        if x.is_const and y.is_const:
+            return UOp.const(evaluate(op, x.dtype, (x.const_value, y.const_value)))
+        return self.alu(op, (x, y))
 
     def compare_ints(self, op: Ops, x: Entry, y: Entry) -> UOp:
         """A comparison of weak integers, decided by bounds where they suffice."""
@@ -305,6 +312,8 @@ class Expander(MemoryMixin, LoopMixin):
                 return _TRUE if hi < 0 else _FALSE
         elif lo > 0 or hi < 0 or lo == hi == 0:
             return _TRUE if (lo == hi == 0) == (op is Ops.CMPEQ) else _FALSE
+        if op is Ops.CMPEQ and Ops.CMPEQ not in self.renderer.code_for_op:
+            return self.logic(Ops.NEG, (self._compare_sides(Ops.CMPNE, diff),))
         return self._compare_sides(op, diff)
 
     def _compare_sides(self, op: Ops, diff: Lin) -> UOp:

@@ -6,7 +6,7 @@ is cut into workgroups of up to 128 threads, the axis that memory is contiguous 
 """
 from __future__ import annotations
 
-from tinyhost.codegen.cpu_rules import try_opt
+from tinyhost.codegen.tiles import try_opt
 from tinyhost.codegen.kernel import Axis, Kernel
 from tinyhost.helpers import prod
 from tinyhost.ops import AxisType

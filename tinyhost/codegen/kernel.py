@@ -13,14 +13,18 @@ from enum import Enum, auto
 from typing import Any
 
 from tinyhost.codegen.strides import Access, Linear, accesses_of
+from tinyhost.dtype import dtypes
 from tinyhost.helpers import ceildiv
-from tinyhost.ops import AxisType, Ops
+from tinyhost.ops import AxisType, GroupOp, Ops
 from tinyhost.renderer.base import Renderer
 from tinyhost.uop import KernelInfo, Opt, UOp
 
 SORT_KEY = {AxisType.DEVICE: -2, AxisType.WEAK: -1, AxisType.LOOP: -1, AxisType.GLOBAL: 0, AxisType.THREAD: 0, AxisType.WARP: 1,
             AxisType.LOCAL: 2, AxisType.GROUP_REDUCE: 2, AxisType.UPCAST: 3, AxisType.REDUCE: 4, AxisType.UNROLL: 5,
             AxisType.LANE: 6}
+
+
+_CONVERTING = GroupOp.Comparison | {Ops.CAST}
 
 
 class Cover(Enum):
@@ -81,6 +85,14 @@ def leaves(axis: Axis) -> list[Axis]:
     return out
 
 
+def product_of(u: UOp) -> UOp | None:
+    """The product that a REDUCE sums, perhaps under a condition (WHERE(cond, a * b, 0)); None if it is no sum of products."""
+    x = u.src[0]
+    if x.op is Ops.WHERE and x.src[2].is_const and x.src[2].const_value == 0:
+        x = x.src[1]
+    return x if u.arg[0] is Ops.ADD and x.op is Ops.MUL else None
+
+
 @dataclass(eq=False)
 class Kernel:
     """State of the optimiser for one kernel."""
@@ -92,6 +104,7 @@ class Kernel:
     dont_use_locals: bool = False
     order: tuple[Axis, ...] | None = None  # loops from the outermost, set by REORDER
     staged: list[tuple[UOp, tuple[Axis, ...]]] = field(default_factory=list)  # operand, axes of its panel
+    staged_results: bool = False
 
     def __post_init__(self) -> None:
         self.look()
@@ -150,6 +163,18 @@ class Kernel:
         """Whether the kernel reads storage that it writes, so that no element may be computed twice."""
         written = {a.storage for a in self.accesses if a.written}
         return any(a.storage in written for a in self.accesses if not a.written)
+
+    def widest(self, root: UOp) -> int:
+        """Bytes of the widest element among the vectors that a LANE along ``root`` makes; 0 where there are none."""
+        out = 0
+        for u in self.nodes:
+            if u.op is Ops.RANGE or root not in u.ranges:
+                continue
+            if u.op in _CONVERTING:  # the index itself as a value: int32 lanes
+                out = max([out, *[4 for s in u.src if s.dtype is dtypes.weakint and root in s.ranges]])
+            if not u.dtype.is_weak:
+                out = max(out, u.dtype.itemsize)
+        return out
 
     # *** splitting ***
     def split(self, axis: Axis, amount: int, kind: AxisType, top: bool = False, cover: Cover = Cover.CLAMP) -> Axis:

@@ -119,6 +119,9 @@ class LoopMixin:
         """One step of a reduction."""
         if acc.dtype is dtypes.bool:
             return self.logic(op, (acc, x))
+        if op is Ops.ADD and x.op is Ops.WHERE and _is_zero(x.src[2]) and x.src[1].op is Ops.MUL and acc.op is Ops.LOAD:
+            # acc + (c ? a*b : 0) -> c ? acc + a*b : acc; a sum that starts at +0 is never -0
+            return self.alu(Ops.WHERE, (x.src[0], self.combine(op, acc, x.src[1]), acc))
         if op is Ops.ADD and x.op is Ops.MUL and x.dtype.is_float and self.renderer.caps.fma and \
                 self.vectors.native(Ops.MULACC, x.dtype, max(self.vectors.width(x), self.vectors.width(acc))):
             return self.alu(Ops.MULACC, (*x.src, acc))
@@ -228,6 +231,10 @@ class LoopMixin:
         effects = self.close_shared([p for p in pending if p is not None])
         effects += [x for s in u.src if s not in self.deferred for x in self.effects(s)]
         self.leaf(u, UOp(Ops.SINK, tuple(dict.fromkeys(effects)), u.arg, u.tag))
+
+
+def _is_zero(u: UOp) -> bool:
+    return u.is_const and u.const_value == 0
 
 
 class Accumulator:

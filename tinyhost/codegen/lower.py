@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Callable
 
-from tinyhost.dtype import DType, to_dtype
+from tinyhost.dtype import DType, dtypes, to_dtype
 from tinyhost.env import EMULATED_DTYPES
-from tinyhost.ops import Ops
+from tinyhost.ops import GroupOp, Ops
 from tinyhost.renderer.base import Renderer
 from tinyhost.uop import PatternMatcher, UOp, graph_rewrite
 from tinyhost.uop.rules.decompose import get_decompositions
@@ -32,7 +32,24 @@ def lower_values(sink: UOp, renderer: Renderer) -> UOp:
     """The small kernel with only ops of the target; weak index math is left as it is."""
     if renderer.pre_matcher is not None:
         sink = graph_rewrite(sink, renderer.pre_matcher, ctx=renderer, name="renderer's early rules")
+    native = frozenset(renderer.code_for_op)
+    if not any(_may_need_lowering(u, native) for u in sink.toposort()):
+        return sink
     return graph_rewrite(sink, decompositions(renderer), name="decompositions")
+
+
+_GUARDED = frozenset({Ops.CDIV, Ops.CMOD, Ops.FLOORDIV, Ops.FLOORMOD, Ops.SHL, Ops.SHR})
+
+
+def _may_need_lowering(u: UOp, native: frozenset[Ops]) -> bool:
+    """Whether some decomposition could apply to a node; cheap, and right for the nodes that most kernels have."""
+    op = u.op
+    if op is Ops.CAST:
+        x = u.src[0]
+        return x.op is not Ops.CONST and x.dtype.is_float and not u.arg.is_float or u.arg is dtypes.bool
+    if op not in GroupOp.ALU or u.dtype.is_weak:
+        return False
+    return op not in native or op in _GUARDED or not u.dtype.is_float and op not in GroupOp.Comparison and op is not Ops.WHERE
 
 
 def lower_scalar(renderer: Renderer) -> Callable[[UOp], UOp]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from tinyhost.codegen.kernel import Axis, Cover, Kernel
+from tinyhost.codegen.kernel import Axis, Cover, Kernel, product_of
 from tinyhost.codegen.pad import pad_axis
 from tinyhost.errors import KernelOptError
 from tinyhost.ops import AxisType, Ops
@@ -124,7 +124,15 @@ def _lane(k: Kernel, opt: Opt) -> Axis:
         if _together(k, axis, other):
             raise _fail(opt, f"{other} is the LANE axis of the same values already; a value has at most one")
     cover = _reduce_cover(k, axis, amount, opt) if axis.reduce else _cover(k, axis, amount, opt)
-    return k.split(axis, amount, AxisType.LANE, cover=cover)
+    uneven = (axis.length or 0) % amount != 0
+    lane = k.split(axis, amount, AxisType.LANE, cover=cover)
+    # one register's worth of lanes; the rest are copies, each in a register of its own
+    widest = max(k.widest(axis.root), 4 if uneven and axis.reduce else 1)
+    most = max(1, k.caps.vector_bytes // widest)
+    if amount > most and amount % most == 0:
+        lane.kind = AxisType.UNROLL if axis.reduce else AxisType.UPCAST
+        lane = k.split(lane, most, AxisType.LANE)
+    return lane
 
 
 def _together(k: Kernel, a: Axis, b: Axis) -> bool:
@@ -244,12 +252,15 @@ def _reorder(k: Kernel, opt: Opt) -> None:
 
 # *** memory ***
 def _stage(k: Kernel, opt: Opt) -> None:
-    found = [(u, u.src[0]) for u in k.reduces if u.src[0].op is Ops.MUL]
+    found = [(u, product) for u in k.reduces if (product := product_of(u)) is not None]
     if not found:
         raise _fail(opt, "the kernel sums no products, so there is no operand to pack")
     u, product = max(found, key=lambda f: len(f[1].ranges))
-    if opt.axis not in (0, 1):
-        raise _fail(opt, f"the operand of the product is 0 or 1, got {opt.axis}")
+    if opt.axis not in (0, 1, 2):
+        raise _fail(opt, f"the operand of the product is 0 or 1, and 2 is the result, got {opt.axis}")
+    if opt.axis == 2:
+        _stage_results(k, opt)
+        return
     operand = product.src[opt.axis]
     axes = k.sorted_axes
     if not isinstance(opt.arg, tuple) or not opt.arg or not all(isinstance(i, int) and 0 <= i < len(axes) for i in opt.arg):
@@ -267,6 +278,19 @@ def _stage(k: Kernel, opt: Opt) -> None:
     if k.staged:
         raise _fail(opt, "one operand is staged already")
     k.staged.append((operand, panel))
+
+
+def _stage_results(k: Kernel, opt: Opt) -> None:
+    lanes = [a for a in k.of_kind(AxisType.LANE) if not a.reduce]
+    if len(k.ends) != 1 or len(k.sink.src) != 1 or k.ends[0].src[0].op is not Ops.STORE:
+        raise _fail(opt, "results are staged for kernels of one store")
+    if not lanes or opt.arg != () or k.staged_results:
+        raise _fail(opt, f"it stages the tile of a vector axis of the output, with the argument (), once; got {opt.arg!r}")
+    if k.staged and k.staged[0][0].dtype is not k.ends[0].src[0].src[1].dtype:
+        raise _fail(opt, f"the arena holds {k.staged[0][0].dtype}, the results are {k.ends[0].src[0].src[1].dtype}")
+    if k.in_place:
+        raise _fail(opt, "the kernel reads what it writes")
+    k.staged_results = True
 
 
 _ACTIONS: dict[OptOps, Callable[[Kernel, Opt], Any]] = {

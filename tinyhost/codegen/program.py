@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinyhost.codegen.barriers import add_barriers
+from tinyhost.codegen.barriers import add_barriers, uses_local_memory
 from tinyhost.codegen.estimates import estimate
 from tinyhost.codegen.expand import Expander
 from tinyhost.codegen.groups import group_reductions
@@ -55,7 +55,7 @@ def optimised(ast: UOp, renderer: Renderer) -> UOp:
     """The small kernel with its axes split and marked, named."""
     sink = lower_dtypes(simplify_kernel(ast), renderer)
     sink = merge_ranges(one_closer_each(sink))
-    sink = mark_global(sink, renderer)
+    sink = mark_global(lower_values(sink, renderer), renderer)
     k = Kernel(sink, renderer)
     wanted = k.sink.arg.opts_to_apply if isinstance(k.sink.arg, KernelInfo) else None
     if wanted is not None:
@@ -75,11 +75,12 @@ def optimised(ast: UOp, renderer: Renderer) -> UOp:
 def linear_program(sink: UOp, renderer: Renderer) -> list[UOp]:
     """The nodes a renderer takes, in order, SINK last."""
     sink = group_reductions(sink)
-    sink = lower_values(sink, renderer)
     order = loop_order(sink)
-    sink = add_launch_indices(sink, renderer)
+    sink = number_scalars(add_launch_indices(sink, renderer))
+    shared = uses_local_memory(sink)
     sink = Expander(renderer, order, lower_scalar(renderer)).run(sink)
-    sink = number_scalars(add_barriers(sink))
+    if shared:
+        sink = add_barriers(sink)
     if renderer.extra_matcher is not None:
         sink = graph_rewrite(sink, renderer.extra_matcher, ctx=renderer, name="renderer's rules")
     return linearize(sink)

@@ -1,13 +1,16 @@
-"""STAGE: an operand of a reduction copied once into a panel of scratch memory, in the order its loop reads it.
+"""STAGE: panels of scratch memory. An operand of a reduction is copied into one in the order its loop reads it; a tile of
+results is written to one as vectors and copied out in the order of the output.
 
-Takes the small kernel after all splits, the operand (any expression: conversions and gates are done while packing) and the
-ranges of the panel, outermost first; gives the kernel in which a nest of its own fills the panel wherever the operand's
-other ranges change, and the reduction reads the panel. The loop order decides how often that is.
+Takes the small kernel after all splits, and what to stage; gives the kernel with a nest of its own that fills or empties the
+panel wherever the ranges around it change. Conversions and gates of an operand are done while packing. All panels of a
+kernel share one arena, the PARAM named ``SCRATCH``, and one dtype.
 """
 from __future__ import annotations
 
 from typing import Any
 
+from tinyhost.codegen.memory import gate_and_index
+from tinyhost.codegen.strides import linear
 from tinyhost.helpers import prod
 from tinyhost.ops import AxisType, Ops
 from tinyhost.uop import ParamArg, UOp
@@ -21,26 +24,67 @@ def panel_size(panel: list[UOp]) -> int:
     return int(prod(int(r.src[0].const_value) for r in panel))
 
 
-def stage_operand(sink: UOp, operand: UOp, panel: list[UOp]) -> UOp:
-    """The kernel with ``operand`` read from a panel over the ranges ``panel``."""
-    nodes = list(sink.toposort())
-    fresh = 1 + max(u.arg[0] for u in nodes if u.op is Ops.RANGE)
-    slot = 1 + max(u.arg.slot for u in nodes if u.op is Ops.PARAM)
-    scratch = UOp(Ops.PARAM, (), ParamArg(slot, operand.dtype, panel_size(panel), name=SCRATCH))
+def add_panels(sink: UOp, operands: list[tuple[UOp, list[UOp]]], results: bool) -> UOp:
+    """The kernel with each operand read from a panel over its ranges, and with its results copied out of a tile."""
+    tiles = [_tile_of(e) for e in sink.src if e.op is Ops.END] if results else []
+    sizes = [panel_size(p) for _, p in operands] + [panel_size(t) for t in tiles]
+    dtype = operands[0][0].dtype if operands else sink.src[0].src[0].src[1].dtype
+    slot = 1 + max(u.arg.slot for u in sink.toposort() if u.op is Ops.PARAM)
+    arena = UOp(Ops.PARAM, (), ParamArg(slot, dtype, sum(sizes), name=SCRATCH))
+    offset = 0
+    for (operand, panel), size in zip(operands, sizes):
+        sink = _stage_operand(sink, operand, panel, arena, offset)
+        offset += size
+    if results:
+        ends = []
+        for e in sink.src:
+            ends.append(_stage_result(sink, e, arena, offset) if e.op is Ops.END else e)
+            offset += panel_size(_tile_of(e)) if e.op is Ops.END else 0
+        sink = sink.replace(src=tuple(ends))
+    return sink
+
+
+def _fresh(sink: UOp) -> int:
+    return 1 + max(u.arg[0] for u in sink.toposort() if u.op is Ops.RANGE)
+
+
+def _stage_operand(sink: UOp, operand: UOp, panel: list[UOp], arena: UOp, offset: int) -> UOp:
+    fresh = _fresh(sink)
     swap = {r: UOp(Ops.RANGE, r.src, (fresh + i, r.arg[-1] if r.arg[-1] in _COPIED else AxisType.WEAK)) for i, r in enumerate(panel)}
-    packed = scratch.index(_position([swap[r] for r in panel])).store(_substituted(operand, swap))
-    ready = scratch.after(packed.end(*[swap[r] for r in panel]))
-    return sink.substitute({operand: ready.index(_position(panel))}, walk=True)
+    packed = arena.index(_position([swap[r] for r in panel], offset)).store(_substituted(operand, swap))
+    ready = arena.after(packed.end(*[swap[r] for r in panel]))
+    return sink.substitute({operand: ready.index(_position(panel, offset))}, walk=True)
 
 
-def _position(panel: list[UOp]) -> Any:
-    """Row-major index over the ranges."""
-    at, step = UOp.const(0), 1
+def _tile_of(end: UOp) -> list[UOp]:
+    """Ranges of the copies that one iteration of a store's loops writes, the vector lane last."""
+    copied = [r for r in end.src[1:] if r.op is Ops.RANGE and r.arg[-1] in _COPIED]
+    return sorted(copied, key=lambda r: (r.arg[-1] is AxisType.LANE, r.arg[:-1]))
+
+
+def _stage_result(sink: UOp, end: UOp, arena: UOp, offset: int) -> UOp:
+    store, tile = end.src[0], _tile_of(end)
+    fresh = _fresh(sink)
+    written = arena.index(_position(tile, offset)).store(store.src[1])
+    steps = linear(gate_and_index(store.src[0])[1], {}).terms
+    order = sorted(tile, key=lambda r: (-steps.get(r, 0), r.arg[:-1]))
+    kinds = [AxisType.WEAK] * (len(tile) - 1) + [AxisType.UPCAST]
+    swap = {r: UOp(Ops.RANGE, r.src, (fresh + i, kind)) for i, (r, kind) in enumerate(zip(order, kinds))}
+    value = arena.after(written).index(_position([swap[r] for r in tile], offset))
+    place = _substituted(store.src[0], swap)
+    rest = [r for r in end.src[1:] if r not in swap]
+    return UOp(Ops.END, (UOp(Ops.STORE, (place, value)), *rest, *swap.values()))
+
+
+def _position(panel: list[UOp], offset: int) -> Any:
+    """Row-major index over the ranges, from ``offset``."""
+    at: Any = None
+    step = 1
     for r in reversed(panel):
         term = r if step == 1 else r * step
-        at = term if step == 1 else term + at
+        at = term if at is None else term + at
         step *= int(r.src[0].const_value)
-    return at
+    return at + offset if offset else at
 
 
 def _substituted(u: UOp, swap: dict[UOp, UOp]) -> UOp:

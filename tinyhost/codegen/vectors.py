@@ -14,6 +14,7 @@ from tinyhost.renderer.base import Renderer
 from tinyhost.uop import UOp
 
 _REBUILT = GroupOp.Comparison | {Ops.AND, Ops.OR, Ops.XOR}
+_SHIFTS = frozenset({Ops.SHL, Ops.SHR})
 _XMM = 16  # bytes of the narrowest register a reduction tree goes down to
 
 
@@ -71,7 +72,8 @@ class Vectors:
         else:
             return UOp(op, srcs, None, tag)
         assert width is not None
-        if self.native(op, srcs[1].dtype if op is Ops.WHERE else srcs[0].dtype, width):
+        if self.native(op, srcs[1].dtype if op is Ops.WHERE else srcs[0].dtype, width) or (
+                op in _SHIFTS and srcs[1].is_const and self.renderer.supports_literal_shift(op, srcs[0].dtype, width)):
             node = UOp(op, srcs, None, tag)
             widths[node] = width
             return node

@@ -39,8 +39,9 @@ class BufferSpec:
 class TinyELF:
     """A compiled kernel as a device loads it.
 
-    ``signature`` lists arguments in call order, each (name or None for storage, slot, dtype, shape): buffers by slot,
-    then scalars.
+    ``signature`` lists arguments in call order, each (name, slot, dtype, shape): storage by slot, then scalars. Buffers
+    have no name; named storage is scratch memory of that many elements, which the device provides to each worker; scalars
+    have the shape ().
     """
 
     lib: bytes

@@ -1,6 +1,6 @@
 """Recording what runs: while a Capture is active, every executed plan is kept with its buffers, for replay.
 
-Knows plans and Buffers only. One capture may be active in a thread at a time.
+Knows plans and buffers only. One capture may be active in a thread at a time.
 """
 from __future__ import annotations
 
@@ -9,29 +9,18 @@ from threading import local
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tinyhost.device import Buffer
-    from tinyhost.engine.realize import Plan
-
-
-@dataclass
-class Recorded:
-    """One executed plan: its parameters, its temporaries (kept alive for replay), its variables' values."""
-
-    plan: "Plan"
-    params: "list[Buffer]"
-    temps: "list[Buffer | None]"
-    var_vals: dict[str, int]
+    from tinyhost.engine.realize import Bound
 
 
 @dataclass
 class Capture:
-    """The plans executed while it was active."""
+    """The plans executed while it was active: arguments (temporaries stay alive), and the variables' values."""
 
-    items: list[Recorded] = field(default_factory=list)
+    items: "list[tuple[Bound, dict[str, int]]]" = field(default_factory=list)
 
-    def record(self, plan: "Plan", params: "list[Buffer]", temps: "list[Buffer | None]", var_vals: dict[str, int]) -> None:
+    def record(self, bound: "Bound", var_vals: dict[str, int]) -> None:
         """Keep one executed plan."""
-        self.items.append(Recorded(plan, params, temps, var_vals))
+        self.items.append((bound, var_vals))
 
 
 class _Recorder(local):

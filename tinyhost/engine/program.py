@@ -6,6 +6,7 @@ that differ in names or buffer slots only are one entry because the scheduler nu
 """
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any
@@ -15,7 +16,8 @@ from tinyhost.device import Device, Program, TinyELF, renderer_of
 from tinyhost.engine import codec, diskcache
 from tinyhost.engine.version import code_version
 from tinyhost.env import CCACHE, DEBUG, codegen_values
-from tinyhost.ops import Ops
+from tinyhost.ops import AddrSpace, Ops
+from tinyhost.plugin.hooks import hooks
 from tinyhost.renderer.base import Renderer
 from tinyhost.uop import ProgramInfo, UOp
 
@@ -53,25 +55,28 @@ def reset() -> None:
 
 
 def signature_of(program: UOp) -> tuple[tuple[str | None, int, Any, tuple[int, ...]], ...]:
-    """Arguments in call order: buffers by slot, then scalars."""
+    """Arguments in call order: storage by slot, then scalars. Storage with a name is the kernel's scratch arena."""
     info: ProgramInfo = program.arg
-    params = sorted({u for u in program.src[1].src if u.op is Ops.PARAM and u.arg.slot in info.globals and
-                     u not in info.vars}, key=lambda u: u.arg.slot)
-    buffers = tuple((None, u.arg.slot, u.arg.dtype, (u.arg.size or 1,)) for u in params)
-    return buffers + tuple((v.arg.name, v.arg.slot, v.arg.dtype, ()) for v in info.vars)
+    storage = sorted({u for u in program.src[1].src if u.op is Ops.PARAM and u.arg.addrspace is AddrSpace.GLOBAL},
+                     key=lambda u: u.arg.slot)
+    return (*((None if u.arg.slot in info.globals else u.arg.name, u.arg.slot, u.arg.dtype, (u.arg.size,)) for u in storage),
+            *((v.arg.name, v.arg.slot, v.arg.dtype, ()) for v in info.vars))
 
 
 def _compile(ast: UOp, renderer: Renderer) -> Kernel:
+    start = time.perf_counter()
     program = to_program(ast, renderer)
     counters.compiled += 1
     info: ProgramInfo = program.arg
-    elf = TinyELF(program.src[3].arg, info.function_name, renderer.target, signature_of(program))
-    return Kernel(info, elf, program.src[2].arg)
+    source, binary = program.src[2].arg, program.src[3].arg
+    hooks().call("tinyhost_kernel_compiled", name=info.name, target=renderer.target, source=source, binary=binary,
+                 seconds=time.perf_counter() - start)
+    return Kernel(info, TinyELF(binary, info.function_name, renderer.target, signature_of(program)), source)
 
 
-def _disk_key(ast: UOp, renderer: Renderer) -> str:
+def _disk_key(ast: UOp, renderer: Renderer, salts: tuple[str, ...]) -> str:
     return f"{ast.key.hex()}|{type(renderer).__qualname__}|{renderer.target}|{renderer.caps.text}|{renderer.compiler.cachekey}|" \
-           f"{codegen_values()}|{code_version(renderer)}"
+           f"{codegen_values()}|{code_version(renderer)}|{salts}"
 
 
 def _to_bytes(k: Kernel) -> bytes:
@@ -86,12 +91,13 @@ def _from_bytes(data: bytes) -> Kernel:
 def get_kernel(ast: UOp, device: str) -> Kernel:
     """Compiled code of a kernel for ``device``, from the nearest cache."""
     renderer = renderer_of(device)
-    key = (ast, type(renderer), renderer.target, codegen_values())
+    salts = tuple(hooks().call("tinyhost_cache_salt", target=renderer.target))
+    key = (ast, type(renderer), renderer.target, codegen_values(), salts)
     kernel = _kernels.get(key)
     if kernel is not None:
         return kernel
     cached = CCACHE.value and renderer.compiler.cachekey is not None
-    disk_key = _disk_key(ast, renderer) if cached else ""
+    disk_key = _disk_key(ast, renderer, salts) if cached else ""
     data = diskcache.get("program", disk_key) if cached else None
     if data is not None:
         try:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from tinyhost.dtype import DTypeLike
+    from tinyhost.mixin.sint import Shape
 
 
 class CreationMixin(ElementwiseMixin, MovementMixin):
@@ -52,7 +53,8 @@ class CreationMixin(ElementwiseMixin, MovementMixin):
         count = cls._iota(size)
         if is_float or dt.is_float:
             return count.cast(dt) * float(step) + float(start)
-        return (count * step + start).cast(dt)
+        numbers: Self = count * step + start
+        return numbers.cast(dt)
 
     @classmethod
     def linspace(cls, start: int | float, stop: int | float, steps: int, dtype: DTypeLike | None = None) -> Self:
@@ -96,18 +98,20 @@ class CreationMixin(ElementwiseMixin, MovementMixin):
         return number.reshape(tuple(-1 if i == axis else 1 for i in range(rank)))
 
     @classmethod
-    def _tri(cls, rows: Any, columns: Any, diagonal: Any = 0) -> Self:
-        """Bool matrix, true at and above the given diagonal."""
-        return cls._iota(rows).reshape((rows, 1)) + diagonal <= cls._iota(columns)
+    def _tri(cls, shape: Shape, diagonal: Any = 0) -> Self:
+        """Bool matrix of the last two extents, true at and above the given diagonal."""
+        row = cls._iota(shape[-2]).reshape((shape[-2], 1))
+        mask: Self = row + diagonal <= cls._iota(shape[-1])
+        return mask
 
     def triu(self, diagonal: Any = 0) -> Self:
         """Self on and above the diagonal of the last two axes, 0 below."""
         if 0 in self.shape[-2:]:
             return self
-        return self._tri(*self.shape[-2:], diagonal).where(self, 0).cast(self.dtype)
+        return self._tri(self.shape, diagonal).where(self, 0).cast(self.dtype)
 
     def tril(self, diagonal: Any = 0) -> Self:
         """Self on and below the diagonal of the last two axes, 0 above."""
         if 0 in self.shape[-2:]:
             return self
-        return self._tri(*self.shape[-2:], diagonal + 1).where(0, self).cast(self.dtype)
+        return self._tri(self.shape, diagonal + 1).where(0, self).cast(self.dtype)

@@ -86,4 +86,5 @@ def apply_rearrange(x: T, formula: str, sizes: dict[str, int]) -> T:
     kept = [n for n in left if n != "1"]
     y = x.reshape(tuple(extent[n] for n in kept))
     y = y.permute(tuple(kept.index(n) for n in right if n != "1"))
-    return y.reshape(tuple(prod(extent[n] for n in g) for g in right_groups))
+    out: T = y.reshape(tuple(prod(extent[n] for n in g) for g in right_groups))
+    return out

@@ -157,7 +157,7 @@ class ElementwiseMixin(Node):
             n >>= 1
             if not n:
                 assert out is not None
-                return out
+                return out._fresh() if out is self else out
             square = square * square
 
     def _pow_int(self, exponent: Self) -> Self:
@@ -288,19 +288,19 @@ class ElementwiseMixin(Node):
 
     def trunc(self) -> Self:
         """Rounded toward zero."""
-        return self.alu(Ops.TRUNC) if self.dtype.is_float else self
+        return self.alu(Ops.TRUNC) if self.dtype.is_float else self._fresh()
 
     def floor(self) -> Self:
         """Rounded toward minus infinity."""
         if not self.dtype.is_float:
-            return self
+            return self._fresh()
         rounded = self.trunc()
         return (self < rounded).where(rounded - 1, rounded)
 
     def ceil(self) -> Self:
         """Rounded toward plus infinity."""
         if not self.dtype.is_float:
-            return self
+            return self._fresh()
         rounded = self.trunc()
         return (rounded < self).where(rounded + 1, rounded)
 

@@ -187,7 +187,7 @@ class FunctionalMixin(ConvolutionMixin):
         acc = sum_acc_dtype(least_upper_dtype(self.dtype, key.dtype))
         scores = self.matmul(key.transpose(-2, -1), dtype=acc) / math.sqrt(self.shape[-1])
         if is_causal:
-            attn_mask = self._tri(scores.shape[-2], scores.shape[-1], 1).logical_not()
+            attn_mask = self._tri(scores.shape, 1).logical_not()
         if attn_mask is not None:
             scores = attn_mask.where(scores, -math.inf) if attn_mask.dtype is dtypes.bool else scores + attn_mask
         weights = scores.softmax(-1).cast(self.dtype)

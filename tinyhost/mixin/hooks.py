@@ -24,6 +24,10 @@ class Node:
 
     __slots__ = ()
 
+    def _fresh(self) -> Self:
+        """Self as a result of its own, where a method has nothing to do; Tensor makes one that shares no writes."""
+        return self
+
     if TYPE_CHECKING:
         @property
         def shape(self) -> tuple[Any, ...]: ...

@@ -49,7 +49,7 @@ class MovementMixin(Node):
 
     def max_numel(self) -> int:
         """Largest number of elements."""
-        return prod(self.max_shape)
+        return int(prod(self.max_shape))
 
     def size(self, dim: int | None = None) -> sint | Shape:
         """The shape, or the extent of one axis."""
@@ -248,7 +248,8 @@ class MovementMixin(Node):
         base = (1,) * (len(reps) - self.ndim) + self.shape
         interleaved = tuple(x for s in base for x in (1, s))
         expanded = tuple(x for r, s in zip(reps, base) for x in (r, s))
-        return self.reshape(interleaved).expand(expanded).reshape(tuple(ssimplify(r * s) for r, s in zip(reps, base)))
+        spread = self.reshape(interleaved).expand(expanded)
+        return spread.reshape(tuple(ssimplify(r * s) for r, s in zip(reps, base)))._fresh()
 
     def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
         """Each element ``repeats`` times in a row, along ``dim`` or in the flattened node."""
@@ -256,7 +257,7 @@ class MovementMixin(Node):
         shape = x.shape
         x = x.reshape(shape[:dim + 1] + (1,) + shape[dim + 1:])
         x = x.expand(shape[:dim + 1] + (repeats,) + shape[dim + 1:])
-        return x.reshape(shape[:dim] + (ssimplify(shape[dim] * repeats),) + shape[dim + 1:])
+        return x.reshape(shape[:dim] + (ssimplify(shape[dim] * repeats),) + shape[dim + 1:])._fresh()
 
     def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Self:
         """The diagonal of two axes as a new last axis; ``offset`` counts upward from the main one."""
@@ -279,8 +280,8 @@ class MovementMixin(Node):
         """Windows of ``size`` every ``step`` elements of ``dim``; the window is a new last axis."""
         dim = self._resolve_dim(dim)
         if size < 0 or step <= 0 or size > self.shape[dim]:
-            raise ShapeError(f"cannot unfold axis {dim} of {self.shape}: size {size} must be at most {self.shape[dim]}, "
-                             f"and step {step} be positive")
+            raise ShapeError(f"cannot unfold axis {dim} of {self.shape}: size {size} must be at most {self.shape[dim]} "
+                             f"and step {step} positive")
         order = (*(i for i in range(self.ndim) if i != dim), dim)
         pooled = self.permute(order)._pool((size,), step)
         last = pooled.ndim - 2

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from tinyhost.mixin.dtype import DTypeMixin
-from tinyhost.mixin.functional import FunctionalMixin
-from tinyhost.mixin.indexing import IndexMixin
+from tinyhost.mixin.hashing import HashMixin
+from tinyhost.mixin.linalg import LinalgMixin
 
 
-class OpMixin(FunctionalMixin, IndexMixin, DTypeMixin):
+class OpMixin(HashMixin, LinalgMixin, DTypeMixin):
     """Everything but randomness, which needs state that only Tensor has."""
 
     __slots__ = ()

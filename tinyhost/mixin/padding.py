@@ -18,7 +18,7 @@ from tinyhost.mixin.sint import resolve, same_shape, smax, ssimplify
 if TYPE_CHECKING:
     from typing import Self
 
-    from tinyhost.mixin.sint import Shape, sint
+    from tinyhost.mixin.sint import sint
 
 Pads = tuple[tuple[Any, Any], ...]
 
@@ -86,7 +86,7 @@ class PadMixin(ElementwiseMixin, MovementMixin):
         x = self._crop(pads)
         pads = tuple((smax(b, 0), smax(a, 0)) for b, a in pads)
         if all(is_zero(p) for pair in pads for p in pair):
-            return x
+            return x._fresh()
         if isinstance(value, float) and not self.dtype.is_float and value.is_integer():
             value = int(value)
         if 0 in x.shape:
@@ -98,22 +98,24 @@ class PadMixin(ElementwiseMixin, MovementMixin):
         """True where the box of self lies after padding."""
         return self._const(True)._broadcast_to(self.shape)._pad_box(pads)
 
+    def _part(self, axis: int, start: sint, stop: sint) -> Self:
+        return self.shrink(tuple((start, stop) if i == axis else None for i in range(self.ndim)))
+
     def _pad_axis(self, axis: int, before: sint, after: sint, mode: str) -> Self:
         size = self.shape[axis]
         limit = size - 1 if mode == "reflect" else size
         if mode != "replicate" and not (resolve(before <= limit) and resolve(after <= limit)):
             raise ShapeError(f"{mode} padding ({before}, {after}) of axis {axis} of {self.shape} is over {limit}")
 
-        def part(start: sint, stop: sint) -> Self:
-            return self.shrink(tuple((start, stop) if i == axis else None for i in range(self.ndim)))
         if mode == "circular":
-            low, high = part(size - before, size), part(0, after)
+            low, high = self._part(axis, size - before, size), self._part(axis, 0, after)
         elif mode == "reflect":
-            low, high = part(1, before + 1).flip(axis), part(size - 1 - after, size - 1).flip(axis)
+            low = self._part(axis, 1, before + 1).flip(axis)
+            high = self._part(axis, size - 1 - after, size - 1).flip(axis)
         else:
-            def spread(n: sint) -> Shape:
-                return tuple(n if i == axis else s for i, s in enumerate(self.shape))
-            low, high = part(0, 1).expand(spread(before)), part(size - 1, size).expand(spread(after))
+            edges = self._part(axis, 0, 1), self._part(axis, size - 1, size)
+            low, high = (edge.expand(tuple(n if i == axis else s for i, s in enumerate(self.shape)))
+                         for edge, n in zip(edges, (before, after)))
         parts = [p for p in (low, self, high) if not is_zero(p.shape[axis])]
         return parts[0].cat(*parts[1:], dim=axis)
 
@@ -137,14 +139,15 @@ class PadMixin(ElementwiseMixin, MovementMixin):
         Raises:
             ShapeError: other axes differ.
         """
-        first, *rest = argfix(self, *args)
+        items: list[Self] = list(argfix(self, *args))
+        first, *rest = items
         dim = first._resolve_dim(dim)
         others = [t.shape[:dim] + t.shape[dim + 1:] if t.ndim == first.ndim else None for t in (first, *rest)]
         if not all(o is not None and same_shape(o, others[0] or ()) for o in others):
             raise ShapeError(f"cat along axis {dim} needs equal other axes, got {[t.shape for t in (first, *rest)]}")
         items = [t for t in first._at_joint_dtype(tuple(rest)) if not is_zero(t.shape[dim])]
         if len(items) < 2:
-            return items[0] if items else first
+            return (items[0] if items else first)._fresh()
         starts: list[sint] = [0]
         for t in items:
             starts.append(ssimplify(starts[-1] + t.shape[dim]))
@@ -161,7 +164,8 @@ class PadMixin(ElementwiseMixin, MovementMixin):
         Raises:
             ShapeError: the shapes differ.
         """
-        first, *rest = argfix(self, *args)
+        parts: list[Self] = list(argfix(self, *args))
+        first, *rest = parts
         if not all(same_shape(t.shape, first.shape) for t in rest):
             raise ShapeError(f"stack needs equal shapes, got {[t.shape for t in (first, *rest)]}")
         dim = first._resolve_dim(dim, extra=True)
@@ -208,7 +212,7 @@ class PadMixin(ElementwiseMixin, MovementMixin):
             if not is_zero(start):
                 double = x.repeat(tuple(2 if i == axis else 1 for i in range(x.ndim)))
                 x = double.shrink(tuple((start, start + size) if i == axis else None for i in range(x.ndim)))
-        return x
+        return x._fresh()
 
     def diag(self) -> Self:
         """The square matrix with self on its diagonal.

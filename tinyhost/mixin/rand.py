@@ -25,20 +25,18 @@ class RandMixin(OpMixin):
     def _word(self, i: int) -> Self:
         return self.shrink(((i, i + 1),)).reshape(())
 
-    @staticmethod
-    def _pack(low: Self, high: Self) -> Self:
-        return low.cast(dtypes.uint64) | (high.cast(dtypes.uint64) << 32)
+    def _packed(self, high: Self) -> Self:
+        """uint64 values with low words self."""
+        return self.cast(dtypes.uint64) | (high.cast(dtypes.uint64) << 32)
 
-    @staticmethod
-    def _unpack(x: Self) -> tuple[Self, Self]:
+    def _words(self) -> tuple[Self, Self]:
         """Low and high words of uint64 values."""
-        return (x & 0xFFFFFFFF).cast(dtypes.uint32), (x >> 32).cast(dtypes.uint32)
+        return (self & 0xFFFFFFFF).cast(dtypes.uint32), (self >> 32).cast(dtypes.uint32)
 
-    @staticmethod
-    def _add64(low: Self, high: Self, n: int) -> tuple[Self, Self]:
-        """(low, high) + n with carry."""
-        new = low + n % 2**32
-        carry = (new < low._const(n % 2**32, dtypes.uint32)).cast(dtypes.uint32)
+    def _add64(self, high: Self, n: int) -> tuple[Self, Self]:
+        """(self, high) + n with carry."""
+        new = self + n % 2**32
+        carry = (new < self._const(n % 2**32, dtypes.uint32)).cast(dtypes.uint32)
         return new, high + n // 2**32 + carry
 
     @classmethod
@@ -47,15 +45,15 @@ class RandMixin(OpMixin):
 
         Each chunk of words counts from 0 under a key of its own: the cipher of the counter at its start.
         """
-        device_key = cls._pack(key._word(0), key._word(1))
+        device_key = key._word(0)._packed(key._word(1))
         low, high = counter._word(0), counter._word(1)
-        words = []
+        words: list[Self] = []
         for start in range(0, num, _CHUNK):
             n = min(_CHUNK, num - start)
-            chunk_key = cls._pack(*(cls._add64(low, high, start) if start else (low, high))).threefry(device_key)
+            at_low, at_high = low._add64(high, start) if start else (low, high)
+            chunk_key = at_low._packed(at_high).threefry(device_key)
             half = ceildiv(n, 2)
-            count = cls._iota(half).cast(dtypes.uint64)
-            bits = (count | ((count + half) << 32)).threefry(chunk_key)
-            lows, highs = cls._unpack(bits)
+            count: Self = cls._iota(half).cast(dtypes.uint64)
+            lows, highs = (count | ((count + half) << 32)).threefry(chunk_key)._words()
             words.append(lows.cat(highs).shrink(((0, n),)))
         return words[0] if len(words) == 1 else words[0].cat(*words[1:])

@@ -49,6 +49,8 @@ class ReduceMixin(ActivationMixin, MovementMixin):
             shifted = tuple(i - sum(o < i for o in ones) for i in wide)
             x = x.reshape(kept).permute((*shifted, *(i for i in range(len(kept)) if i not in shifted)))
             x = x._rop(op, tuple(range(len(wide))))
+        else:
+            x = x._fresh()
         return x.reshape(tuple(1 if i in axes else s for i, s in enumerate(shape) if keepdim or i not in axes))
 
     def sum(self, axis: Axes = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Self:

@@ -106,5 +106,5 @@ class ScanMixin(ReduceMixin, PadMixin, CreationMixin):
         n = x.shape[axis]
         rows = x.transpose(axis, -1)
         square = rows.reshape((*rows.shape[:-1], 1, n)).expand((*rows.shape[:-1], n, n))
-        upto = self._tri(n, n, 1).logical_not()
+        upto = self._tri((n, n), 1).logical_not()
         return upto.where(square, -math.inf).logsumexp(-1).transpose(axis, -1)

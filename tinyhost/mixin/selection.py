@@ -93,23 +93,22 @@ class SelectMixin(SortMixin):
         """
         dim, index = self._index_like(dim, index, "scatter_reduce")
         hit, value = self._scatter_hits(dim, index, src)
-        touched = hit.any(-1)
-
-        def own(neutral: Any) -> Self:
-            return self if include_self else touched.where(neutral, self)
-        if reduce == "sum":
-            return hit.where(value, 0)._reduce(Ops.ADD, -1) + own(0)
+        neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": self.dtype.min, "amin": self.dtype.max}.get(reduce)
+        if neutral is None:
+            raise ValueError(f"unknown reduce {reduce!r}: use 'sum', 'prod', 'mean', 'amax' or 'amin'")
+        touched, given = hit.any(-1), hit.where(value, neutral)
+        own = self if include_self else touched.where(neutral, self)
         if reduce == "prod":
-            return hit.where(value, 1)._reduce(Ops.MUL, -1) * own(1)
+            return given._reduce(Ops.MUL, -1) * own
         if reduce == "amax":
-            return hit.where(value, self.dtype.min)._reduce(Ops.MAX, -1).maximum(own(self.dtype.min))
+            return given._reduce(Ops.MAX, -1).maximum(own)
         if reduce == "amin":
-            return hit.where(value, self.dtype.max).min(-1).minimum(own(self.dtype.max))
-        if reduce == "mean":
-            count = hit.cast(dtypes.int32).sum(-1) + (1 if include_self else touched.where(0, 1).cast(dtypes.int32))
-            total = hit.where(value, 0)._reduce(Ops.ADD, -1) + own(0)
-            return total / count if self.dtype.is_float else total.div(count, rounding_mode="floor").cast(self.dtype)
-        raise ValueError(f"unknown reduce {reduce!r}: use 'sum', 'prod', 'mean', 'amax' or 'amin'")
+            return given.min(-1).minimum(own)
+        total = given._reduce(Ops.ADD, -1) + own
+        if reduce == "sum":
+            return total
+        count = hit.cast(dtypes.int32).sum(-1) + (1 if include_self else touched.where(0, 1).cast(dtypes.int32))
+        return total / count if self.dtype.is_float else total.div(count, rounding_mode="floor").cast(self.dtype)
 
     # *** resampling ***
     def interpolate(self, size: tuple[int, ...], mode: str = "linear", align_corners: bool = False) -> Self:
@@ -141,12 +140,15 @@ class SelectMixin(SortMixin):
         else:
             where = ((place + 0.5) * (old / new) - 0.5).clip(0, old - 1)
 
-        def take(i: Self) -> Self:
-            shape = tuple(new if k == axis else s for k, s in enumerate(self.shape))
-            return self._taken(axis, i.clip(0, old - 1).cast(dtypes.int32).reshape(
-                tuple(new if k == axis else 1 for k in range(self.ndim))).expand(shape))
         if mode != "linear":
-            return take(where)
+            return self._taken_at(axis, where)
         low = where.floor()
         part = (where - low).reshape(tuple(new if k == axis else 1 for k in range(self.ndim)))
-        return take(low).lerp(take(low + 1), part)
+        return self._taken_at(axis, low).lerp(self._taken_at(axis, low + 1), part)
+
+    def _taken_at(self, axis: int, places: Self) -> Self:
+        """Elements of ``axis`` at 1-d float ``places``, kept within the axis."""
+        n = places.shape[0]
+        index = places.clip(0, self.shape[axis] - 1).cast(dtypes.int32)
+        index = index.reshape(tuple(n if k == axis else 1 for k in range(self.ndim)))
+        return self._taken(axis, index.expand(tuple(n if k == axis else s for k, s in enumerate(self.shape))))

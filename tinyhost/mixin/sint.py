@@ -37,7 +37,7 @@ def same(a: sint, b: sint) -> bool:
         return a == b
     if a is b:
         return True
-    return ssimplify(a - b) == 0 if not isinstance(a, int) else ssimplify(b - a) == 0
+    return bool(ssimplify(b - a if isinstance(a, int) else a - b) == 0)
 
 
 def same_shape(a: Sequence[sint], b: Sequence[sint]) -> bool:

@@ -26,7 +26,8 @@ class SortMixin(ScanMixin):
     # *** extremes ***
     def _first_where(self, hit: Self, axis: int, keepdim: bool) -> Self:
         n = hit.shape[axis]
-        return n - hit.where(n - hit._numbered(axis), 0).max(axis, keepdim)
+        countdown = hit._numbered(axis).sub(n, reverse=True)
+        return hit.where(countdown, 0).max(axis, keepdim).sub(n, reverse=True)
 
     def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
         """Index of the largest element, the first of several; NaN is largest."""
@@ -54,8 +55,8 @@ class SortMixin(ScanMixin):
             x = x.cast(dtypes.float32)
         x = x.isnan().where(float("nan"), x.eq(0).where(0.0, x))  # one NaN, one zero
         signed = _SIGNED[x.dtype.bitsize]
-        bits = x.bitcast(signed)
-        return bits ^ ((bits >> (signed.bitsize - 1)) & signed.max)
+        bits: Self = x.bitcast(signed)
+        return bits.bitwise_xor((bits >> (signed.bitsize - 1)) & signed.max)
 
     def argsort(self, dim: int = -1, descending: bool = False) -> Self:
         """Indices that sort ``dim``; equal elements keep their order."""

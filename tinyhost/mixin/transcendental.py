@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tinyhost.dtype import dtypes, least_upper_dtype
 from tinyhost.mixin.elementwise import ElementwiseMixin
@@ -17,6 +17,8 @@ from tinyhost.ops import Ops
 if TYPE_CHECKING:
     from typing import Self
 
+N = TypeVar("N", bound=ElementwiseMixin)
+
 # Abramowitz and Stegun, 4.4.46: arcsin x = pi/2 - sqrt(1 - x) p(x), |error| <= 2e-8, highest power first
 _ASIN = (-0.0012624911, 0.0066700901, -0.0170881256, 0.0308918810, -0.0501743046, 0.0889789874, -0.2145988016,
          1.5707963050)
@@ -24,7 +26,7 @@ _ASIN = (-0.0012624911, 0.0066700901, -0.0170881256, 0.0308918810, -0.0501743046
 _ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592, 0.0)
 
 
-def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+def polynomial(x: N, coefficients: Sequence[float]) -> N:
     """Horner's scheme, highest power first."""
     out = x * coefficients[0] + coefficients[1]
     for c in coefficients[2:]:
@@ -165,7 +167,7 @@ class TranscendentalMixin(ElementwiseMixin):
     def round(self) -> Self:
         """Nearest integer, halves to even."""
         if not self.dtype.is_float:
-            return self
+            return self._fresh()
         base = self.trunc()
         rest = (self - base).abs()
         odd = (base * 0.5).trunc().ne(base * 0.5)
@@ -175,12 +177,12 @@ class TranscendentalMixin(ElementwiseMixin):
     def sign(self) -> Self:
         """-1, 0 or 1."""
         if self.dtype is dtypes.bool:
-            return self
+            return self._fresh()
         return (self > 0).where(1, (self < 0).where(-1, 0))._at(self.dtype)
 
     def abs(self) -> Self:
         """Magnitude."""
-        return self if self.dtype.is_unsigned or self.dtype is dtypes.bool else self.maximum(-self)
+        return self._fresh() if self.dtype.is_unsigned or self.dtype is dtypes.bool else self.maximum(-self)
 
     def copysign(self, other: Any) -> Self:
         """Magnitude of self with the sign of ``other``; the sign of a zero counts."""
@@ -227,6 +229,8 @@ class TranscendentalMixin(ElementwiseMixin):
     def lerp(self, end: Self, weight: Any) -> Self:
         """``self + (end - self) * weight``; integers are interpolated as floats and rounded back."""
         if self.dtype.is_float:
-            return self + (end - self) * weight
+            step: Self = (end - self) * weight
+            return self + step
         start = self.cast(dtypes.default_float)
-        return (start + (end.cast(dtypes.default_float) - start) * weight).round().cast(self.dtype)
+        step = (end.cast(dtypes.default_float) - start) * weight
+        return (start + step).round().cast(self.dtype)

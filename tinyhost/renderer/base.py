@@ -84,6 +84,10 @@ class Renderer(ABC):
         """
         return True
 
+    def supports_literal_shift(self, op: Ops, dtype: DType, lanes: int) -> bool:
+        """Whether SHL or SHR by a literal count exists in ``lanes`` lanes; some targets lack only variable counts."""
+        return self.supports(op, dtype, lanes)
+
     def supports_cast(self, src: DType, dst: DType, lanes: int = 1) -> bool:
         """Whether a CAST from ``src`` to ``dst`` exists in ``lanes`` lanes."""
         return self.supports(Ops.CAST, src, lanes) and self.supports(Ops.CAST, dst, lanes)

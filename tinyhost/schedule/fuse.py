@@ -118,9 +118,10 @@ class Fusion:
         kernel = self.kernels[u] = Kernel(u, value, value.shape if same else target.shape)
         kernel.opts, kernel.whole, kernel.device = opts, whole, target.device
         states = [c for c in self.graph.consumers[u] if c.op is Ops.AFTER]
-        if same and len(states) == 1 and states[0].src[1:] == (u,) and self._untouched(u, states[0]):
-            kernel.state = states[0]
-            self._outputs[value] = kernel
+        if same and len(states) == 1 and states[0].src[1:] == (u,):
+            if self._untouched(u, states[0]) and self._final(states[0]):
+                kernel.state = states[0]
+                self._outputs[value] = kernel
         indices = self.indexing.broadcast(value.shape, kernel.ranges, kernel.shape)
         self._read(value, kernel, indices, Reading(None, 1, False))
 
@@ -139,6 +140,18 @@ class Fusion:
             if place.op not in GroupOp.Movement:
                 return False
             allowed, place = {place}, place.src[0]
+
+    def _final(self, state: UOp) -> bool:
+        """Whether nothing replaces a state: then its readers need not come before anything."""
+        views = [state]
+        while views:
+            x = views.pop()
+            for c in self.graph.consumers[x]:
+                if c.op in GroupOp.Movement or c.op is Ops.BITCAST:
+                    views.append(c)
+                elif c.op is Ops.CALL or (c.op in (Ops.STORE, Ops.AFTER) and c.src[0] is x):
+                    return False
+        return True
 
     def _visit_contiguous(self, u: UOp) -> None:
         if u in self._absorbed:

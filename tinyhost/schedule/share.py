@@ -1,10 +1,10 @@
 """Several outputs in one kernel, where that saves reading a large input again.
 
-Takes items in an order of execution; merges kernels that run over the same ranges and read the same storage at the same
-place, with as many elements as they have iterations: the sums of a batch norm's gradient, the moments of an optimiser. Kernels
-that wait for each other are never merged: only items of one level (the longest chain of items before them) are compared.
-Contractions stay alone, as none of their inputs has an element for each iteration, and so does anything below
-``MIN_ITERATIONS``, where one kernel for each output is the simpler schedule.
+Takes items in an order of execution; merges kernels that run over the same ranges and read the same storage at the
+same place, with as many elements as they have iterations: the sums of a batch norm's gradient, the moments of an
+optimiser. Kernels that wait for each other are never merged: only items of one level (the longest chain of items before
+them) are compared. Contractions stay alone, as none of their inputs has an element for each iteration, and so does
+anything below ``MIN_ITERATIONS``, where one kernel for each output is the simpler schedule.
 """
 from __future__ import annotations
 

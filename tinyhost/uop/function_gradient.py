@@ -43,7 +43,7 @@ def function_gradient(call: UOp, g: UOp, compute: Compute) -> SrcGradients:
     if info.grad_fxn is not None:
         return _custom(call, grads)
     if call.op is Ops.CALL:
-        raise RuntimeError(f"call {info.name or ''} has an opaque body and no grad_fxn: give one, or detach() its inputs")
+        raise RuntimeError(f"call {info.name or ''} has an opaque body and no grad_fxn: give one, or detach its inputs")
     return _backward_function(call, grads, compute)
 
 

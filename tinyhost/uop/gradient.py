@@ -128,6 +128,10 @@ def _after(u: UOp, g: UOp) -> SrcGradients:
                 out.append(g)
                 continue
             base = place.base
+            if _is_reshape(place, base):
+                out[0] = None
+                out.append(g.reshape(place.shape))
+                continue
             whole = g.reshape(base.shape)
             out.append(place.substitute({base: whole}, walk=True))
             covered = compute_gradient(place, place.const_like(1), {base})[base].ne(0)
@@ -142,6 +146,12 @@ def _after(u: UOp, g: UOp) -> SrcGradients:
         else:
             out.append(None)
     return tuple(out)
+
+
+def _is_reshape(u: UOp, base: UOp) -> bool:
+    while u.op is Ops.RESHAPE:
+        u = u.src[0]
+    return u is base
 
 
 def _same(u: UOp, g: UOp) -> SrcGradients:

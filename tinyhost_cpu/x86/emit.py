@@ -30,13 +30,14 @@ class Emitter:
         self.out = bytearray()
         self.labels: dict[Any, int] = {}
         self.fixups: list[tuple[int, Any]] = []
-        self.definitions: dict[int, tuple[Inst, tuple[int, ...]]] = {}
+        self.definitions: dict[int, Inst] = {}
 
     def run(self, insts: list[Inst]) -> bytes:
         """Code of the whole function."""
         edits, locations = self.allocation.edits, self.allocation.locations
         if any(e.kind is EditKind.REMAT for group in edits.values() for e in group):
-            self.definitions = {inst.vregs[0]: inst for inst in insts if len(inst.vregs) == 1}  # type: ignore[misc]
+            self.definitions = {inst.vregs[0]: inst for inst in insts
+                                if len(inst.vregs) == 1 and inst.signature.operands[0].is_def}
         self._prologue()
         out = self.out
         plain = Kind.OP
@@ -111,8 +112,7 @@ class Emitter:
         kind = edit.kind
         vreg = self.vregs[edit.vreg]
         if kind is EditKind.REMAT:
-            inst: Any = self.definitions[edit.vreg]
-            self.out += self._instruction(inst.opcode, (edit.dst,))
+            self.out += self._instruction(self.definitions[edit.vreg].opcode, (edit.dst,))
         elif kind is EditKind.SWAP:
             self.out += assemble(_XCHG, (edit.dst, edit.src))
         elif vreg.cls == VEC_CLASS:

@@ -45,14 +45,22 @@ def cast(sel: Selection, u: UOp) -> UOp | None:
     if src is dst:
         return reg(sel, x)
     if lanes > 1:
-        return _vector_cast(sel, x, src, dst, lanes)
+        return _vector_cast(sel, x, src, dst, lanes, in_domain(u))
     if dst is dtypes.bool:
         return sel.value(UOp(Ops.CMPNE, (x, UOp.const(0, src))))
     if src is dtypes.bool:
         return _from_bool(sel, x, dst)
     if src.is_float:
-        return float_to_float(sel, reg(sel, x), src, dst, 1) if dst.is_float else _float_to_int(sel, reg(sel, x), src, dst)
+        return float_to_float(sel, reg(sel, x), src, dst, 1) if dst.is_float else _float_to_int(sel, reg(sel, x), src, dst, in_domain(u))
     return _int_to_float(sel, reg(sel, x), src, dst) if dst.is_float else _int_to_int(sel, x, src, dst)
+
+
+def in_domain(u: UOp) -> bool:
+    """Whether a float cast to an integer is known to be in range: marked by decomposition, or by its bounds."""
+    if u.tag == "native":
+        return True
+    x, dst = u.src[0], u.dtype
+    return x.dtype.is_float and dst.is_int and bool(dst.min <= x.vmin and x.vmax <= dst.max)
 
 
 # *** scalars ***
@@ -113,9 +121,13 @@ def _uint64_to_float(sel: Selection, node: UOp, dst: DType) -> UOp:
     return sel.emit(X86Ops.VBLENDVPS, dst, (small, big, to_vector_register(sel, top, dst)))
 
 
-def _float_to_int(sel: Selection, node: UOp, src: DType, dst: DType) -> UOp:
+def _float_to_int(sel: Selection, node: UOp, src: DType, dst: DType, inside: bool) -> UOp:
     if src in HALVES:
         node, src = float_to_float(sel, node, src, F32, 1), F32
+    if inside and dst is not dtypes.uint64:
+        work = dtypes.int64 if dst.itemsize == 8 or dst is dtypes.uint32 else dtypes.int32
+        number = sel.emit(X86Ops.VCVTTSS2SI if src is F32 else X86Ops.VCVTTSD2SI, work, (node,))
+        return view(sel, number, dst)
     if dst.itemsize == 8:
         if src is F32:
             node = float_to_float(sel, node, F32, F64, 1)
@@ -218,7 +230,7 @@ def _round_to_odd(sel: Selection, node: UOp, lanes: int) -> UOp:
 
 
 # *** vectors ***
-def _vector_cast(sel: Selection, x: UOp, src: DType, dst: DType, lanes: int) -> UOp:
+def _vector_cast(sel: Selection, x: UOp, src: DType, dst: DType, lanes: int, inside: bool) -> UOp:
     if dst is dtypes.bool:
         return sel.value(UOp(Ops.CMPNE, (x, UOp.const(0, src))))
     if src is dtypes.bool:
@@ -227,7 +239,7 @@ def _vector_cast(sel: Selection, x: UOp, src: DType, dst: DType, lanes: int) -> 
     if src.is_float and dst.is_float:
         return float_to_float(sel, node, src, dst, lanes)
     if src.is_float:
-        return _floats_to_ints(sel, node, src, dst, lanes)
+        return _floats_to_ints(sel, node, src, dst, lanes, inside)
     if dst.is_float:
         return _ints_to_floats(sel, node, src, dst, lanes)
     return _ints_to_ints(sel, node, src, dst, lanes)
@@ -284,12 +296,15 @@ def _ints_to_floats(sel: Selection, node: UOp, src: DType, dst: DType, lanes: in
     return sel.emit(X86Ops.VFMADD231PS, F32, (total, sel.emit(X86Ops.VCVTDQ2PS, F32, (high,), lanes), scale), lanes)
 
 
-def _floats_to_ints(sel: Selection, node: UOp, src: DType, dst: DType, lanes: int) -> UOp:
+def _floats_to_ints(sel: Selection, node: UOp, src: DType, dst: DType, lanes: int, inside: bool) -> UOp:
     if src in HALVES:
         node, src = float_to_float(sel, node, src, F32, lanes), F32
     if dst is dtypes.uint32:
         return _floats_to_uint32(sel, node, src, lanes)
-    number = _floats_to_int32(sel, node, src, lanes)
+    if inside:
+        number = sel.emit(X86Ops.VCVTTPS2DQ if src is F32 else X86Ops.VCVTTPD2DQ, dtypes.int32, (node,), lanes)
+    else:
+        number = _floats_to_int32(sel, node, src, lanes)
     if dst is dtypes.int32:
         return number
     signed = dst in dtypes.sints

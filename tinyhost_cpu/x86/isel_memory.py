@@ -220,7 +220,7 @@ def load(sel: Selection, u: UOp) -> UOp | None:
     if dtype is dtypes.bool and lanes > 1:
         return _bool_lanes(sel, raw_load(sel, dtypes.uint8, lanes, address(sel, place, dtypes.uint8)), lanes)
     memory = address(sel, place, dtype)
-    if sel.uses.get(u) == 1:
+    if sel.uses.get(u) == 1 or dtype.is_float and sel.spread.get(u):
         sel.defer(u, memory, lambda: raw_load(sel, dtype, lanes, memory))
         return None
     return raw_load(sel, dtype, lanes, memory)

@@ -170,9 +170,15 @@ def reg(sel: Selection, u: UOp) -> UOp:
 
 def broadcast(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
     """A scalar in every lane, straight from memory where possible."""
-    mem = fold(sel, u)
-    if mem is not None:
-        return sel.emit(_broadcast_op(dtype, lanes), dtype, mem, lanes)
+    key = ("broadcast", u, lanes)
+    if (node := sel.recall(key)) is not None:
+        return node
+    pending = sel.pending.pop(u, None)
+    if pending is not None:
+        node = sel.remember(key, sel.emit(_broadcast_op(dtype, lanes), dtype, pending.memory, lanes))
+        if dtype.is_float:
+            sel.values[u] = view(sel, node, dtype)
+        return node
     if u.is_const and literal_bits(u.const_value, dtype) == 0:
         return zero(sel, dtype, lanes)
     return splat(sel, reg(sel, u), dtype, lanes)
@@ -206,7 +212,7 @@ def vec(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
 def fold(sel: Selection, u: UOp) -> Memory | None:
     """The memory operand of a load that only this instruction reads, if it may move here."""
     pending = sel.pending.get(u)
-    if pending is None:
+    if pending is None or sel.uses.get(u) != 1:
         return None
     del sel.pending[u]
     return pending.memory
@@ -223,7 +229,7 @@ def vec_or_mem(sel: Selection, u: UOp, dtype: DType, lanes: int) -> tuple[UOp, .
 
 def foldable(sel: Selection, u: UOp, dtype: DType, lanes: int) -> bool:
     """Whether ``vec_or_mem`` would give memory."""
-    return u in sel.pending and (lanes == 1 or (bool(u.shape) and dtype.itemsize * lanes >= 16))
+    return u in sel.pending and sel.uses.get(u) == 1 and (lanes == 1 or (bool(u.shape) and dtype.itemsize * lanes >= 16))
 
 
 # *** opcodes by type ***

@@ -65,6 +65,8 @@ class X86Renderer(ISARenderer):
     # *** what exists ***
     def supports(self, op: Ops, dtype: DType, lanes: int = 1) -> bool:
         """Whether ``op`` has instructions for ``lanes`` lanes of ``dtype``."""
+        if dtype.itemsize * lanes > self.caps.vector_bytes:
+            return False
         if op in _DATA:
             return dtype in self.caps.dtypes
         if dtype is dtypes.bool:

@@ -1,11 +1,13 @@
-"""DISK: files as storage. ``DISK:/path`` names the file; bytes are mapped, so nothing is read before it is used.
+"""DISK: files as storage. ``DISK:/path`` names the file; bytes are read when they are used, straight into their destination.
 
-A tensor on DISK is read-only when its file is; writing a new file creates it at full size first.
+A file that does not exist, or is empty, is created at the size that is asked for. The file is opened again when the path
+holds another file than before, so a file that was replaced is read anew and one that shrank is an error, never a fault.
 """
 from __future__ import annotations
 
-import mmap
 import os
+from dataclasses import dataclass
+from typing import NoReturn
 
 from tinyhost.capabilities import Capabilities
 from tinyhost.device.base import Allocator, BufferSpec, Compiled
@@ -14,35 +16,81 @@ from tinyhost.target import Target
 
 
 def capabilities(target: Target) -> Capabilities:
-    """Host-visible storage without kernels."""
-    return Capabilities(storage_only=True, host_visible=True)
+    """Storage without kernels."""
+    return Capabilities(storage_only=True)
 
 
-class DiskAllocator(Allocator[memoryview]):
-    """An opaque buffer is a view of the mapped file."""
+class _File:
+    """An open file; closed when the last buffer on it is gone."""
+
+    def __init__(self, path: str, size: int) -> None:
+        self.path = path
+        exists = os.path.exists(path)
+        self.writable = not exists or os.access(path, os.W_OK)
+        self.fd = os.open(path, (os.O_RDWR | os.O_CREAT) if self.writable else os.O_RDONLY, 0o644)
+        if os.fstat(self.fd).st_size == 0 and self.writable and size:
+            os.truncate(self.fd, size)
+
+    def __del__(self) -> None:
+        if hasattr(self, "fd"):  # opening may have failed
+            os.close(self.fd)
+
+    def stands_at(self, path: str) -> bool:
+        """Whether the path still names this file."""
+        try:
+            there, here = os.stat(path), os.fstat(self.fd)
+        except FileNotFoundError:
+            return False
+        return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file now."""
+        return os.fstat(self.fd).st_size
+
+    def too_short(self, needed: int) -> NoReturn:
+        raise ValueError(f"{self.path} has {self.size} bytes, {needed} are needed: the file is truncated, or shrank while it "
+                         "was in use")
+
+
+@dataclass(frozen=True)
+class Extent:
+    """``size`` bytes from byte ``start`` of an open file."""
+
+    file: _File
+    start: int
+    size: int
+
+
+class DiskAllocator(Allocator[Extent]):
+    """An opaque buffer is an Extent."""
 
     dev: "DiskDevice"
 
-    def _alloc(self, size: int, options: BufferSpec) -> memoryview:
-        return self.dev.map(size)[:size]
+    def _alloc(self, size: int, options: BufferSpec) -> Extent:
+        return Extent(self.dev.open(size), 0, size)
 
-    def _copyin(self, dest: memoryview, src: memoryview) -> None:
-        if dest.readonly:
-            raise PermissionError(f"{self.dev.path} is mapped read-only: check the file's permissions")
-        dest[:len(src)] = src
+    def _copyin(self, dest: Extent, src: memoryview) -> None:
+        if not dest.file.writable:
+            raise PermissionError(f"{dest.file.path} is read-only for this process: check the file's permissions")
+        done = 0
+        while done < len(src):
+            done += os.pwrite(dest.file.fd, src[done:], dest.start + done)
 
-    def _copyout(self, dest: memoryview, src: memoryview) -> None:
-        dest[:] = src[:len(dest)]
+    def _copyout(self, dest: memoryview, src: Extent) -> None:
+        done = 0
+        while done < len(dest):  # one call reads at most 2 GiB
+            got = os.preadv(src.file.fd, [dest[done:]], src.start + done)
+            if got == 0:
+                src.file.too_short(src.start + len(dest))
+            done += got
 
-    def _offset(self, buf: memoryview, size: int, offset: int) -> memoryview:
-        return buf[offset:offset + size]
-
-    def _as_buffer(self, src: memoryview) -> memoryview:
-        return src
+    def _offset(self, buf: Extent, size: int, offset: int) -> Extent:
+        return Extent(buf.file, buf.start + offset, size)
 
 
 class DiskDevice(Compiled):
-    """One file."""
+    """One path."""
 
     def __init__(self, name: str, target: Target, spec: DeviceSpec) -> None:
         super().__init__(name, target, spec)
@@ -50,24 +98,16 @@ class DiskDevice(Compiled):
         if not self.path:
             raise ValueError(f"{name} names no file: write {name}:/path/to/file")
         self.allocator = DiskAllocator(self)
-        self._map: memoryview | None = None
+        self._file: _File | None = None
 
-    def map(self, size: int) -> memoryview:
-        """The file's bytes, at least ``size`` of them; a new or shorter writable file is extended."""
-        if self._map is not None and len(self._map) >= size:
-            return self._map
-        exists = os.path.exists(self.path)
-        writable = not exists or os.access(self.path, os.W_OK)
-        fd = os.open(self.path, (os.O_RDWR | os.O_CREAT) if writable else os.O_RDONLY, 0o644)
-        try:
-            have = os.fstat(fd).st_size
-            if have < size:
-                if exists and have > 0:
-                    raise ValueError(f"{self.path} has {have} bytes, {size} were asked for: the file is too short")
-                os.truncate(fd, size)
-                have = size
-            access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
-            self._map = memoryview(mmap.mmap(fd, have, access=access)) if have else memoryview(bytearray())
-        finally:
-            os.close(fd)
-        return self._map
+    def open(self, size: int) -> _File:
+        """The file with at least ``size`` bytes.
+
+        Raises:
+            ValueError: it is shorter.
+        """
+        if self._file is None or not self._file.stands_at(self.path):
+            self._file = _File(self.path, size)
+        if self._file.size < size:
+            self._file.too_short(size)
+        return self._file

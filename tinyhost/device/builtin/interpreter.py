@@ -428,7 +428,7 @@ class PythonProgram(Program):
         super().__init__(dev, elf)
         self.code = load_code(elf.lib)
         self.slots = [slot for name, slot, _, _ in elf.signature if name is None]
-        self.scalar_names = [name for name, _, _, _ in elf.signature if name is not None]
+        self.scalar_names = [name for name, _, _, shape in elf.signature if name is not None and shape == ()]
 
     def __call__(self, *bufs: Any, global_size: tuple[int, ...] = (1, 1, 1), local_size: tuple[int, ...] | None = None,
                  vals: tuple[int | None, ...] = (), wait: bool = False) -> float | None:

@@ -100,8 +100,9 @@ def _check_widths(uops: list[UOp], most: int) -> None:
         ValueError: one is.
     """
     for u in uops:
-        if u.op in _VALUES and u.dtype is not dtypes.bool and not u.dtype.is_weak and _lanes(u) * u.dtype.itemsize > most:
-            raise ValueError(f"{u.op} has {_lanes(u)} lanes of {u.dtype!r}, but a vector has {most} bytes: split it first")
+        lanes = _lanes(u) if u.op in _VALUES else 1
+        if lanes > 1 and u.dtype is not dtypes.bool and not u.dtype.is_weak and lanes * u.dtype.itemsize > most:
+            raise ValueError(f"{u.op} has {lanes} lanes of {u.dtype!r}, but a vector has {most} bytes: split it first")
 
 
 def _lanes(u: UOp) -> int:

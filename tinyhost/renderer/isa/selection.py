@@ -38,7 +38,7 @@ class Selection:
 
     Attributes:
         values: the instruction that holds each selected node.
-        uses: how many nodes of the program read a node.
+        uses: how many nodes of the program read a node. spread: whether all readers of a scalar load are vectors.
         depth: number of open loops. depth_of: depth at which an instruction was emitted.
         flags: the instruction whose flags are current, None when unknown.
         pending: loads that were put off. skipped: nodes that get no value of their own.
@@ -50,6 +50,7 @@ class Selection:
         self.rules = rules
         self.values: dict[UOp, UOp] = {}
         self.uses: dict[UOp, int] = {}
+        self.spread: dict[UOp, bool] = {}
         self.segments: list[list[UOp]] = [[]]
         self.out = self.segments[0]
         self.depth = 0
@@ -168,17 +169,19 @@ class Selection:
     def select(self, root: UOp) -> UOp:
         """Select ``root`` and whatever below it has no value yet."""
         stack = [root]
-        values = self.values
+        values, pending = self.values, self.pending
+        done = set(self.skipped)  # places, literals and the like never get a value
         while stack:
             u = stack[-1]
-            missing = [s for s in u.src if s not in values and s not in self.pending and not s.is_const]
+            missing = [s for s in u.src if s not in values and s not in done and s not in pending and not s.is_const]
             if missing:
                 stack += missing
                 continue
             stack.pop()
-            if u not in values:
+            if u not in values and u not in done:
+                done.add(u)
                 self.visit(u)
-        return values[root]
+        return self.value(root) if root in pending else values[root]
 
     def visit(self, u: UOp) -> None:
         """Apply the rule of one node."""
@@ -192,10 +195,15 @@ class Selection:
 
     def count_uses(self, uops: list[UOp]) -> None:
         """Note how many operands each node is; filling a vector with one scalar reads it once."""
-        uses = self.uses
+        uses, spread = self.uses, self.spread
         for u in uops:
-            for s in u.src[:1] if u.op is Ops.STACK and len(set(u.src)) == 1 else u.src:
+            src = u.src
+            if u.op is Ops.STACK and len(set(src)) == 1:
+                src = src[:1]
+            for s in src:
                 uses[s] = uses.get(s, 0) + 1
+                if s.op is Ops.LOAD and not s.shape:
+                    spread[s] = spread.get(s, True) and bool(u._shape)
 
     def run(self, uops: list[UOp]) -> list[UOp]:
         """Select a whole program; gives the instructions in order."""

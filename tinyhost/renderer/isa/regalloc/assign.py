@@ -39,8 +39,8 @@ def assign_plain(state: State, i: int, inst: Inst, plan: Plan) -> None:
         return
     k = plan.defs[0]
     target = vregs[k]
-    if plan.tied:
-        r = _tie(state, i, inst, plan, locations, dying)
+    if plan.tie is not None:
+        r = _tie(state, i, inst, plan, plan.tie, locations, dying)
         for v in dying:
             state.release(v)
     else:
@@ -105,10 +105,10 @@ def _registers(state: State, vregs: tuple[int, ...], plan: Plan) -> int:
     return mask
 
 
-def _tie(state: State, i: int, inst: Inst, plan: Plan, locations: list[int], dying: list[int]) -> int:
+def _tie(state: State, i: int, inst: Inst, plan: Plan, tie: tuple[int, int], locations: list[int],
+         dying: list[int]) -> int:
     """The register of the tied definition; it holds the read value and nobody else needs it afterwards."""
-    k = plan.defs[0]
-    j = plan.tied[k]
+    k, j = tie
     target, source = inst.vregs[k], inst.vregs[j]
     old = state.reg[source]
     if old >= 0 and source in dying:

@@ -198,7 +198,8 @@ def _scan_operands(function: Function, machine: Machine, flow: Flow) -> None:
             except IndexError:
                 raise AllocationError(f"{describe(insts, i)} names a virtual register that Function.vregs (length "
                                       f"{count}) does not have") from None
-            if plan.careful or inst.kind is copy:
+            tie = plan.tie
+            if (cls[vregs[tie[0]]] != cls[vregs[tie[1]]] if tie is not None else plan.careful) or inst.kind is copy:
                 _check_operands(insts, i, plan, cls)
         flow.defs_in.append(defined)
     flow.first_def, flow.last_def = first_def, last_def

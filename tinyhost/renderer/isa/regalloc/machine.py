@@ -62,14 +62,14 @@ def machine_of(env: MachineEnv) -> Machine:
 class Plan:
     """What a signature asks, in dense numbers and masks.
 
-    ``plain``: early uses anywhere, at most one late definition anywhere or tied, no clobbers: the fast path.
-    ``early_mask``: registers of FIXED uses. ``late_mask``: clobbers, FIXED definitions and FIXED uses that a definition
-    reuses, where no value may outlive the instruction.
+    ``plain``: early uses anywhere, at most one late definition anywhere or tied, no clobbers: the fast path. ``tie``:
+    the tied definition and use of a plain signature. ``early_mask``: registers of FIXED uses. ``late_mask``: clobbers,
+    FIXED definitions, and FIXED uses that a definition reuses, where no value may outlive the instruction.
     """
 
     __slots__ = ("machine", "arity", "uses", "uses_reversed", "defs", "tied", "tied_defs", "memory", "plain", "fixed",
                  "sets", "early_mask", "late_mask", "clobber_mask", "early_def_mask", "early_defs", "late_uses",
-                 "careful")
+                 "careful", "tie")
 
     def __init__(self, signature: Signature, machine: Machine) -> None:
         specs = signature.operands
@@ -95,6 +95,7 @@ class Plan:
         self._validate(signature)
         constrained = self.fixed or self.sets or self.late_uses or self.early_defs or self.clobber_mask
         self.plain = not constrained and len(self.defs) < 2
+        self.tie: tuple[int, int] | None = next(iter(self.tied.items())) if self.plain and self.tied else None
         self.careful = not self.plain or bool(self.tied)  # operands depend on each other or on registers
 
     def _masks(self, signature: Signature) -> None:

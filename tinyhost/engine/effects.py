@@ -1,0 +1,143 @@
+"""From tensor graphs to a schedulable SINK: what becomes storage, and storage as numbered parameters.
+
+Takes roots over BUFFERs; gives a SINK of AFTER(place, STORE(place, value)) over PARAMs, the buffers behind those, and what
+each computed node becomes. Roots, CONTIGUOUS and COPY nodes get storage of their own. Parameters are numbered in the order
+of the graph, so equal graphs over other buffers are the same node and share a schedule.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tinyhost.device import Buffer, Device
+from tinyhost.device.buffer import buffer_of
+from tinyhost.dtype import strong_dtype
+from tinyhost.engine.hazards import VIEWS, Conflicts, is_storage, under_views
+from tinyhost.ops import AddrSpace, Ops
+from tinyhost.uop import UOp
+from tinyhost.uop.info import ParamArg
+
+
+class Effects:
+    """Roots are added one after the other; ``old`` are the states of storage that stores in their graphs replace."""
+
+    def __init__(self, old: Iterable[UOp] = ()) -> None:
+        self.becomes: dict[UOp, UOp] = {}  # computed node -> view of its buffer
+        self.var_vals: dict[str, int] = {}
+        self._new: dict[UOp, UOp] = {}  # node -> the same over parameters
+        self._buffers: list[UOp] = []  # BUFFER of each parameter
+        self._stores: dict[UOp, None] = {}
+        self._copies: set[UOp] = set()  # COPYs without storage of their own so far
+        self._conflicts = Conflicts(old) if old else None
+
+    def __bool__(self) -> bool:
+        return bool(self._stores)
+
+    @property
+    def sink(self) -> UOp:
+        """The graph to schedule."""
+        return UOp.sink(*self._stores)
+
+    @property
+    def params(self) -> list[Buffer]:
+        """The buffers behind the parameters."""
+        return [buffer_of(u) for u in self._buffers]
+
+    def add(self, root: UOp) -> None:
+        """Let ``root`` be computed, into a new buffer unless it is a view of storage.
+
+        Raises:
+            RuntimeError: a value lies on several devices, or a variable is bound to two values.
+        """
+        for u in root.toposort(gate=lambda u: u not in self._new, enter_calls=False):
+            self._enter(u)
+        base = under_views(new := self._new[root])
+        if base.op is Ops.AFTER:
+            self._require(base)
+        elif not (_is_param(base) or base.is_variable):
+            self._require(self._stored(root, new))
+
+    def _require(self, effect: UOp) -> None:
+        if 0 not in effect.max_shape:
+            self._stores[effect] = None
+
+    def _enter(self, u: UOp) -> None:
+        """Translate a node whose sources are translated."""
+        early = self._conflicts.add(u) if self._conflicts is not None else None
+        if u.op is Ops.BUFFER:
+            self._new[u] = self._param(u) if is_storage(u) else u
+            return
+        if u.is_bound_var:
+            self._new[u] = self._bound(u)
+            return
+        if self._copies:
+            self._store_copies(u.src[:1] + u.src[2:] if u.op is Ops.STORE else u.src)
+        new = self._new
+        src = tuple([new[s] if s in new else s for s in u.src])
+        if early:
+            src = tuple([self._into_new(s, x)[0] if s in early else x for s, x in zip(u.src, src)])
+        built = u if src == u.src else UOp(u.op, src, u.arg, u.tag)
+        new[u] = built
+        if u.op is Ops.CONTIGUOUS:
+            if u.arg is None and _is_whole(src[0]):
+                new[u], self.becomes[u] = src[0], self._place(u.src[0])
+            else:
+                self._stored(u, src[0] if u.arg is None else built)
+        elif u.op is Ops.COPY:
+            self._copies.add(u)
+        elif u.op is Ops.AFTER:
+            self.becomes[u] = self._place(u.src[0])
+
+    def _param(self, buffer: UOp) -> UOp:
+        a = buffer.arg
+        self._buffers.append(buffer)
+        return UOp(Ops.PARAM, (), ParamArg(len(self._buffers) - 1, a.dtype, a.size, device=a.device))
+
+    def _bound(self, u: UOp) -> UOp:
+        var, val = u.unbind()
+        if self.var_vals.setdefault(var.arg.name, val) != val:
+            raise RuntimeError(f"bind mismatch on {var.arg.name!r}: {self.var_vals[var.arg.name]} and {val} in one graph; "
+                               "realize what uses the one before building what uses the other")
+        return var
+
+    def _store_copies(self, src: Iterable[UOp]) -> None:
+        """Give copies that are read storage; one that is only stored somewhere goes there at once."""
+        for s in src:
+            if s in self._copies:
+                self._stored(s, self._new[s])
+
+    def _stored(self, u: UOp, value: UOp) -> UOp:
+        """``value``, the translation of ``u``, stored into a new buffer that ``u`` becomes."""
+        self._copies.discard(u)
+        self._new[u], self.becomes[u] = self._into_new(u, value)
+        return self._new[u]
+
+    def _into_new(self, u: UOp, value: UOp) -> tuple[UOp, UOp]:
+        """(``value`` stored into a new buffer of the shape of ``u``, that buffer)."""
+        device = u.device or Device.DEFAULT
+        if isinstance(device, tuple):
+            raise RuntimeError(f"a value on several devices {device} cannot be realized: move it to one with .to(device)")
+        buffer = UOp.new_buffer(device, u.max_numel(), strong_dtype(u.dtype))
+        target = self._param(buffer).view_as(u.shape)
+        return target.after(target.store(value)), buffer.view_as(u.shape)
+
+    def _place(self, u: UOp) -> UOp:
+        """The view ``u`` of a state of storage as that view of the storage itself."""
+        chain = []
+        while u not in self.becomes and u.op in VIEWS:
+            chain.append(u)
+            u = u.src[0]
+        out = self.becomes.get(u, u)
+        for view in reversed(chain):
+            out = UOp(view.op, (out, *view.src[1:]), view.arg)
+        return out
+
+
+def _is_param(u: UOp) -> bool:
+    return u.op is Ops.PARAM and u.arg.addrspace is AddrSpace.GLOBAL
+
+
+def _is_whole(u: UOp) -> bool:
+    """Whether a value is a whole buffer in order, or will be."""
+    while u.op is Ops.RESHAPE:
+        u = u.src[0]
+    return _is_param(u) or (u.op is Ops.AFTER and u.src[0].has_buffer_identity())

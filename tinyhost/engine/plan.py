@@ -1,0 +1,191 @@
+"""Plans: a LINEAR with every kernel compiled and every argument resolved, so that running it only looks up and launches.
+
+Takes the LINEAR of the scheduler; gives steps in order and the storage of its temporaries: one arena a device, in which
+temporaries with separate lifetimes share memory, or a buffer each where the device has no buffer views.
+"""
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from tinyhost.device import Program, caps_of
+from tinyhost.dtype import DType, dtypes
+from tinyhost.engine.memory import Block, place
+from tinyhost.engine.program import Kernel, get_kernel, get_program
+from tinyhost.env import DEV, NO_MEMORY_PLANNER, codegen_values
+from tinyhost.ops import Ops
+from tinyhost.uop import UOp
+
+View = tuple[int, int, DType]  # byte offset, elements, dtype
+
+
+@dataclass(frozen=True)
+class Arg:
+    """One buffer argument: a parameter or temporary by number, perhaps a view of it."""
+
+    temp: bool
+    index: int
+    view: View | None = None
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel with its arguments."""
+
+    kernel: Kernel
+    program: Program
+    device: str
+    args: tuple[Arg, ...]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One copy, perhaps between devices."""
+
+    dest: Arg
+    src: Arg
+
+
+@dataclass(frozen=True)
+class Temp:
+    """One temporary: its storage, a number in ``Plan.storage``, and the part of it (None: all)."""
+
+    storage: int
+    view: View | None
+
+
+@dataclass
+class Plan:
+    """Steps in order, and where temporaries live."""
+
+    steps: list[Launch | Copy] = field(default_factory=list)
+    temps: list[Temp] = field(default_factory=list)
+    storage: list[tuple[str, int, DType]] = field(default_factory=list)  # device, elements, dtype
+    frees: dict[int, list[int]] = field(default_factory=dict)  # step -> storage that no later step uses
+    written: tuple[int, ...] = ()  # parameters that the steps write
+
+
+class _Planner:
+    def __init__(self) -> None:
+        self.steps: list[Launch | Copy] = []
+        self.numbers: dict[UOp, int] = {}  # temporary -> its number
+        self.first: list[int] = []
+        self.last: list[int] = []
+
+    def arg(self, u: UOp) -> Arg:
+        """The argument of a call, which is storage or a view of it."""
+        views = []
+        while u.op in (Ops.SHRINK, Ops.BITCAST, Ops.RESHAPE, Ops.AFTER):
+            if u.op in (Ops.SHRINK, Ops.BITCAST):
+                views.append(u)
+            u = u.src[0]
+        if u.op is Ops.PARAM:
+            return Arg(False, u.arg.slot, _view_of(views))
+        if u.op is not Ops.BUFFER:
+            raise RuntimeError(f"a call argument is storage or a view of it, got {u.op}")
+        number = self.numbers.setdefault(u, len(self.first))
+        step = len(self.steps)
+        if number == len(self.first):
+            self.first.append(step)
+            self.last.append(step)
+        self.last[number] = step
+        return Arg(True, number, _view_of(views))
+
+    def add(self, call: UOp) -> None:
+        """Append the step of one CALL."""
+        body = call.src[0]
+        storage = [a for a in call.src[1:] if not a.is_variable and not a.is_bound_var]
+        args = tuple([self.arg(a) for a in storage])
+        if body.op is Ops.COPY:
+            self.steps.append(Copy(*args))
+        elif body.op is Ops.SINK:
+            device = storage[0].device
+            assert isinstance(device, str)
+            kernel = get_kernel(body, device)
+            used = tuple([args[slot] for slot in kernel.info.globals])  # simplification may have dropped arguments
+            self.steps.append(Launch(kernel, get_program(kernel, device), device, used))
+        else:
+            raise RuntimeError(f"cannot run a call of {body.op}: a call's body is a kernel (SINK) or a COPY")
+
+    def plan(self) -> Plan:
+        """The finished plan."""
+        plan = Plan(self.steps, written=self._written())
+        temps: list[Temp | None] = [None] * len(self.first)
+        by_device: dict[str, list[UOp]] = {}
+        for u, number in self.numbers.items():
+            if NO_MEMORY_PLANNER.value or not caps_of(u.arg.device).buffer_views:
+                temps[number] = Temp(len(plan.storage), None)
+                plan.frees.setdefault(self.last[number], []).append(len(plan.storage))
+                plan.storage.append((u.arg.device, u.arg.size, u.arg.dtype))
+            else:
+                by_device.setdefault(u.arg.device, []).append(u)
+        for device, nodes in by_device.items():
+            self._add_arena(plan, temps, device, nodes)
+        plan.temps = [t for t in temps if t is not None]
+        return plan
+
+    def _add_arena(self, plan: Plan, temps: list[Temp | None], device: str, nodes: list[UOp]) -> None:
+        numbers = [self.numbers[u] for u in nodes]
+        blocks = [Block(u.arg.size * u.arg.dtype.itemsize, self.first[n], self.last[n]) for u, n in zip(nodes, numbers)]
+        offsets, size = place(blocks)
+        for u, number, offset in zip(nodes, numbers, offsets):
+            temps[number] = Temp(len(plan.storage), (offset, u.arg.size, u.arg.dtype))
+        plan.frees.setdefault(max(b.last for b in blocks), []).append(len(plan.storage))
+        plan.storage.append((device, size, dtypes.uint8))
+
+    def _written(self) -> tuple[int, ...]:
+        out: dict[int, None] = {}
+        for step in self.steps:
+            written = [step.dest] if isinstance(step, Copy) else [step.args[step.kernel.info.globals.index(slot)]
+                                                                  for slot in step.kernel.info.outs]
+            out.update((a.index, None) for a in written if not a.temp)
+        return tuple(out)
+
+
+def _view_of(views: Sequence[UOp]) -> View | None:
+    """(byte offset, elements, dtype) of nested contiguous views, innermost last."""
+    if not views:
+        return None
+    offset = sum(int(v.marg[0][0]) * v.dtype.itemsize for v in views if v.op is Ops.SHRINK)
+    return offset, int(views[0].shape[0]), views[0].dtype
+
+
+_CAPACITY = 2048
+_plans: "OrderedDict[tuple[UOp, str, Any], Plan]" = OrderedDict()
+_lock = Lock()
+_dev_text: tuple[Any, str] = (None, "")
+
+
+def reset() -> None:
+    """Forget plans."""
+    with _lock:
+        _plans.clear()
+
+
+def _dev() -> str:
+    """DEV as text, computed once while it stays the same."""
+    global _dev_text
+    targets, text = _dev_text
+    if targets is not DEV.value:
+        text = str(DEV)
+        _dev_text = DEV.value, text
+    return text
+
+
+def plan_of(linear: UOp) -> Plan:
+    """The plan of ``linear``, compiled at first use."""
+    key = (linear, _dev(), codegen_values())
+    plan = _plans.get(key)
+    if plan is None:
+        planner = _Planner()
+        for call in linear.src:
+            planner.add(call)
+        plan = planner.plan()
+        with _lock:
+            _plans[key] = plan
+            while len(_plans) > _CAPACITY:
+                _plans.popitem(last=False)
+    return plan

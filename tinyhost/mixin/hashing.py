@@ -1,0 +1,118 @@
+"""Keccak, the sponge behind SHA-3 and SHAKE (FIPS 202), on rows of bytes.
+
+Takes nodes whose last axis is the message; gives digests of uint8. The state is 5 x 5 lanes of uint64; every row of a
+batch goes through the permutation side by side.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tinyhost.dtype import dtypes
+from tinyhost.helpers import ceildiv, prod
+from tinyhost.mixin.functional import FunctionalMixin
+from tinyhost.mixin.indexing import IndexMixin
+
+if TYPE_CHECKING:
+    from typing import Self
+
+# rate in bytes and domain suffix (FIPS 202, sections 6.1 and 6.2)
+_CONFIGS = {"sha3_224": (144, 0x06), "sha3_256": (136, 0x06), "sha3_384": (104, 0x06), "sha3_512": (72, 0x06),
+            "shake_128": (168, 0x1F), "shake_256": (136, 0x1F)}
+
+
+def _round_constants() -> list[int]:
+    """FIPS 202, algorithm 5: bits of a linear feedback shift register at positions 2^j - 1."""
+    out, lfsr = [], 1
+    for _ in range(24):
+        constant = 0
+        for j in range(7):
+            if lfsr & 1:
+                constant |= 1 << ((1 << j) - 1)
+            lfsr = (lfsr << 1) ^ (0x171 if lfsr & 0x80 else 0)
+        out.append(constant)
+    return out
+
+
+def _offsets() -> list[list[int]]:
+    """FIPS 202, algorithm 2: rotation of lane (x, y), as ``[y][x]``."""
+    out = [[0] * 5 for _ in range(5)]
+    x, y = 1, 0
+    for t in range(24):
+        out[y][x] = (t + 1) * (t + 2) // 2 % 64
+        x, y = y, (2 * x + 3 * y) % 5
+    return out
+
+
+class HashMixin(FunctionalMixin, IndexMixin):
+    """keccak and hash."""
+
+    __slots__ = ()
+
+    def keccak(self, cfg: str | tuple[int, int] = "sha3_256") -> Self:
+        """Digest of each row of bytes along the last axis.
+
+        Args:
+            cfg: a name, "sha3_256" and so on or "shake_128", "shake_256", or (rate in bytes, suffix byte). The digest
+                has half as many bytes as the state has beyond the rate.
+
+        Raises:
+            ValueError: unknown name.
+        """
+        if isinstance(cfg, str) and cfg not in _CONFIGS:
+            raise ValueError(f"unknown keccak configuration {cfg!r}: use {', '.join(_CONFIGS)} or (rate, suffix)")
+        rate, suffix = _CONFIGS[cfg] if isinstance(cfg, str) else cfg
+        message = self if self.dtype is dtypes.uint8 else self.bitcast(dtypes.uint8)
+        lead, length = message.shape[:-1], message.shape[-1]
+        blocks = length // rate + 1
+        data = message.reshape((prod(lead), length)).pad((None, (0, blocks * rate - length)))
+        number = self._iota(blocks * rate)
+        end = number.eq(length).where(suffix, 0) + number.eq(blocks * rate - 1).where(0x80, 0)
+        data = data ^ end.cast(dtypes.uint8)
+        lanes = data.bitcast(dtypes.uint64).reshape((prod(lead), blocks, rate // 8))
+        state = self._const(0, dtypes.uint64)._broadcast_to((prod(lead), 25))
+        for i in range(blocks):
+            block = lanes[:, i].pad((None, (0, 25 - rate // 8)))
+            state = (state ^ block)._keccak_permutation()
+        size = (200 - rate) // 2
+        return state.bitcast(dtypes.uint8)[:, :size].reshape((*lead, size))
+
+    def _keccak_permutation(self) -> Self:
+        """Keccak-f[1600] of rows of 25 lanes, lane (x, y) at 5 y + x."""
+        rows = [[self[:, 5 * y + x] for x in range(5)] for y in range(5)]
+        for constant in _round_constants():
+            rows = _keccak_round(rows, constant)
+            flat = [lane for row in rows for lane in row]
+            state = flat[0].stack(*flat[1:], dim=1).contiguous()
+            rows = [[state[:, 5 * y + x] for x in range(5)] for y in range(5)]
+        return state
+
+    def hash(self) -> Self:
+        """16 bytes for the contents: SHAKE128 of blocks of 4 KiB, then of the digests, until one is left.
+
+        Zeros fill the last block of each level, and the length in bytes heads the last message.
+        """
+        data = self.flatten() if self.dtype is dtypes.uint8 else self.flatten().bitcast(dtypes.uint8)
+        total = data.shape[0]
+        while data.shape[0] > 4096:
+            blocks = ceildiv(data.shape[0], 4096)
+            data = data.pad(((0, blocks * 4096 - data.shape[0]),)).reshape((blocks, 4096)).keccak("shake_128").flatten()
+        head = ((self._const(total, dtypes.uint64) >> (self._iota(8) * 8).cast(dtypes.uint64)) & 255).cast(dtypes.uint8)
+        return head.cat(data).keccak("shake_128")
+
+
+def _rotated(x: Any, count: int) -> Any:
+    return x if count == 0 else (x << count) | (x >> (64 - count))
+
+
+def _keccak_round(a: list[list[Any]], constant: int) -> list[list[Any]]:
+    """theta, rho, pi, chi, iota over lanes ``a[y][x]``."""
+    column = [a[0][x] ^ a[1][x] ^ a[2][x] ^ a[3][x] ^ a[4][x] for x in range(5)]
+    parity = [column[(x - 1) % 5] ^ _rotated(column[(x + 1) % 5], 1) for x in range(5)]
+    offsets = _offsets()
+    b: list[list[Any]] = [[None] * 5 for _ in range(5)]
+    for y in range(5):
+        for x in range(5):
+            b[(2 * x + 3 * y) % 5][y] = _rotated(a[y][x] ^ parity[x], offsets[y][x])
+    out = [[b[y][x] ^ (~b[y][(x + 1) % 5] & b[y][(x + 2) % 5]) for x in range(5)] for y in range(5)]
+    out[0][0] = out[0][0] ^ constant
+    return out
