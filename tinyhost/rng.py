@@ -38,7 +38,8 @@ class RandomState:
         """Key and starting counter for ``words`` words on ``device``; the device's counter is advanced."""
         if device not in self.keys:
             self.keys[device] = tensor(list(self.key_words(len(self.keys))), device=device, dtype="uint32")
-            self.counters[device] = tensor([0, 0], device=device, dtype="uint32").clone()  # storage, stored into in place
+            # storage of its own, so that each draw is a store into it
+            self.counters[device] = tensor([0, 0], device=device, dtype="uint32").clone()
         counter = self.counters[device]
         low, high = counter._word(0)._add64(counter._word(1), words)
         counter.assign(low.stack(high))

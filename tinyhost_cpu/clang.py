@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -29,6 +30,7 @@ from tinyhost_cpu.relocate import flat_image
 _MASK_INT = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
 # levels of the architecture: vector bytes, vector registers
 LEVELS = {"x86-64": (16, 16), "x86-64-v2": (16, 16), "x86-64-v3": (32, 16), "x86-64-v4": (64, 32), "arm64": (16, 32)}
+_HALF_SINCE = 15  # first clang with _Float16 on every x86-64
 _FUSED = {"x86-64-v3", "x86-64-v4", "arm64"}
 _NATIVE = frozenset(dtypes.ints) | {dtypes.bool, dtypes.float16, dtypes.float32, dtypes.float64}
 
@@ -53,8 +55,10 @@ def clang_capabilities(target: Target) -> Capabilities:
     if level not in LEVELS:
         raise RendererUnavailable(f"no C code for arch {level!r}: the levels are {', '.join(LEVELS)}")
     vector_bytes, registers = LEVELS[level]
+    clang = clang_major(compiler_version(find_compiler(CC.value)))
+    native = _NATIVE - {dtypes.float16} if 0 < clang < _HALF_SINCE and level != "arm64" else _NATIVE
     return Capabilities(host_visible=True, vector_bytes=vector_bytes, vector_registers=registers, fma=level in _FUSED,
-                        threads=os.cpu_count() or 1, dtypes=_NATIVE)
+                        threads=os.cpu_count() or 1, dtypes=native)
 
 
 class ClangRenderer(CStyleRenderer):
@@ -68,8 +72,9 @@ class ClangRenderer(CStyleRenderer):
     def __init__(self, target: Target) -> None:
         super().__init__(target)
         self.level = (target.arch or default_level()).partition(",")[0]
+        compiler = CCompiler(self.level)
+        self.compiler, self.clang = compiler, compiler.clang
         self.caps = clang_capabilities(target)
-        self.compiler = CCompiler(self.level)
         if not self.caps.fma:
             self.code_for_op = {op: code for op, code in self.code_for_op.items() if op is not Ops.MULACC}
 
@@ -100,7 +105,7 @@ class ClangRenderer(CStyleRenderer):
         lanes = sorted({n for u in uops if u.op not in _NO_VALUE and (n := lanes_of(u)) > 1})
         lines = []
         for n in lanes:
-            for dt in sorted(_NATIVE - {dtypes.bool}):
+            for dt in sorted(self.caps.dtypes - {dtypes.bool}):
                 size = n * dt.itemsize
                 name = self.type_name(dt, n)
                 lines.append(f"typedef {self.type_names[dt]} {name} __attribute__((vector_size({size})));")
@@ -204,7 +209,11 @@ class ClangRenderer(CStyleRenderer):
         return f"(*({self.type_name(dt, lanes)}u*)({base}+{index}))"
 
     def load(self, place: str, u: UOp, lanes: int) -> str:
-        return f"({place} != 0)" if lanes > 1 and u.dtype is dtypes.bool else place
+        if lanes == 1:
+            return place
+        # the type of the place is not quite that of the value: a conditional does not take both
+        value = f"{place} != 0" if u.dtype is dtypes.bool else place
+        return f"(({self.declared_type(u)})({value}))"
 
     def gated_load(self, place: str, alt: str, gate: str, u: UOp, lanes: int) -> str:
         if lanes > 1 and u.src[2]._shape:
@@ -309,11 +318,12 @@ class _VectorText:
         return f"(({self.t(dt)})((({it}){mask} & ({it}){x}) | (~({it}){mask} & ({it}){y})))"
 
     def builtin(self, table: dict[tuple[DType, int], str], generic: str, xs: list[str], dt: DType) -> str:
-        """An x86 builtin of gcc where one exists, the generic builtin under clang, else lane by lane."""
+        """The generic builtin of a new clang, an x86 builtin where there is one, else lane by lane."""
         known = table.get((dt, self.n))
-        if self.r.compiler.is_clang:  # type: ignore[attr-defined]
+        clang = self.r.clang
+        if clang >= 18:
             return f"{generic}({', '.join(xs)})"
-        if known is not None and self.r.level.startswith("x86-64-v"):
+        if known is not None and self.r.level.startswith("x86-64-v") and not (clang and "sqrt" in known and "512" in known):
             return known.format(*xs)
         name = {Ops.SQRT: self.r.sqrt, Ops.MULACC: self.r.fma}[self.u.op] + ("" if dt is dtypes.float64 else "f")
         lanes = [f"{name}({', '.join(f'({x})[{i}]' for x in xs)})" for i in range(self.n)]
@@ -469,6 +479,12 @@ def compiler_version(command: tuple[str, ...]) -> str:
     return (done.stdout or done.stderr).partition("\n")[0]
 
 
+def clang_major(version: str) -> int:
+    """Major version of a clang, 0 for other compilers."""
+    found = re.search(r"clang version (\d+)", version)
+    return int(found.group(1)) if found else 0
+
+
 class CCompiler(Compiler):
     """clang or gcc as a filter: C on stdin, a flat image out; no file is left behind."""
 
@@ -476,15 +492,15 @@ class CCompiler(Compiler):
         self.level = level
         self.command = find_compiler(CC.value)
         self.version = compiler_version(self.command)
-        self.is_clang = "clang" in self.version
+        self.clang = clang_major(self.version)
         super().__init__(f"cc_{source_key(self.version, *self.flags())}")
 
     def flags(self) -> list[str]:
         """Everything that changes the output."""
         march = [] if self.level == "arm64" else [f"-march={self.level}"]
         wide = ["-mprefer-vector-width=512"] if self.level == "x86-64-v4" else []
-        half = ["-ffloat16-excess-precision=none"] if self.is_clang else ["-fexcess-precision=standard"]
-        loops = [] if self.is_clang else ["-fno-tree-loop-distribute-patterns", "-Wno-psabi"]
+        half = [] if self.is_clang else ["-fexcess-precision=standard"]
+        loops = [] if self.clang else ["-fno-tree-loop-distribute-patterns", "-Wno-psabi"]
         return ["-O2", *march, *wide, *half, *loops, "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
                 "-fno-strict-aliasing", "-ffreestanding", "-fno-builtin", "-fPIC", "-fvisibility=hidden", "-fno-stack-protector",
                 "-fno-asynchronous-unwind-tables", "-fcf-protection=none" if self.level != "arm64" else "-fno-plt",

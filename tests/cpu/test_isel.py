@@ -1,4 +1,5 @@
 """What instruction selection chooses for small programs."""
+
 from __future__ import annotations
 
 import pytest
@@ -114,11 +115,15 @@ def test_inner_loop_holds_no_index_arithmetic() -> None:
     """a[row * 64 + k]: the row is added to the pointer outside of the loop over k."""
     a, row, k = param(0, dtypes.float32, 4096), loop(64, 0), loop(64, 1, AxisType.REDUCE)
     row_base = UOp(Ops.MUL, (row, i32(64)))
-    body = store(a, UOp(Ops.ADD, (row_base, k)), load(a, UOp(Ops.ADD, (UOp(Ops.ADD, (row_base, k)), i32(1)))) + const(1.0, dtypes.float32))
+    body = store(
+        a,
+        UOp(Ops.ADD, (row_base, k)),
+        load(a, UOp(Ops.ADD, (UOp(Ops.ADD, (row_base, k)), i32(1)))) + const(1.0, dtypes.float32),
+    )
     nodes = isel(UOp(Ops.END, (UOp(Ops.END, (body, k)), row)))
     names = ops_of(nodes)
-    inner = names[max(i for i, n in enumerate(names) if n == "LABEL"):]
-    inner = inner[:inner.index("JL") + 1]
+    inner = names[max(i for i, n in enumerate(names) if n == "LABEL") :]
+    inner = inner[: inner.index("JL") + 1]
     assert inner == ["LABEL", "VADDSS", "VMOVSS", "ADD", "CMP", "JL"]
 
 

@@ -1,4 +1,5 @@
 """Every op and conversion of the X86 renderer against the definition, for each dtype and lane count it claims."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -15,8 +16,37 @@ N = 64
 LANES = (1, 2, 4, 8, 16, 32)
 ALL = sorted(DTYPES)
 INTS = [d for d in ALL if d.is_int]
-SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.75, np.inf, -np.inf, np.nan, 1e-40, -1e-310, 65504.0, 65520.0, 3.4e38, 1e300, 2.0**31,
-           2.0**32, 2.0**63, 2.0**64, -(2.0**31), -(2.0**63), 2147483520.0, 255.5, 256.0, -129.0, 32767.9, 65535.9, 4294967040.0)
+SPECIAL = (
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -2.5,
+    3.75,
+    np.inf,
+    -np.inf,
+    np.nan,
+    1e-40,
+    -1e-310,
+    65504.0,
+    65520.0,
+    3.4e38,
+    1e300,
+    2.0**31,
+    2.0**32,
+    2.0**63,
+    2.0**64,
+    -(2.0**31),
+    -(2.0**63),
+    2147483520.0,
+    255.5,
+    256.0,
+    -129.0,
+    32767.9,
+    65535.9,
+    4294967040.0,
+)
 
 
 def values(dtype: DType, seed: int) -> np.ndarray:
@@ -25,7 +55,12 @@ def values(dtype: DType, seed: int) -> np.ndarray:
     if dtype is dtypes.bool:
         return rng.integers(0, 2, N).astype(np.bool_)
     if dtype.is_float:
-        raw = np.concatenate([rng.permutation(SPECIAL), rng.standard_normal(N - len(SPECIAL)) * 10.0 ** rng.integers(-3, 4, N - len(SPECIAL))])
+        raw = np.concatenate(
+            [
+                rng.permutation(SPECIAL),
+                rng.standard_normal(N - len(SPECIAL)) * 10.0 ** rng.integers(-3, 4, N - len(SPECIAL)),
+            ]
+        )
         return cast_np(raw.astype(np.float64), dtypes.float64, dtype)
     info = np.iinfo(NUMPY[dtype])
     edge = np.array([info.min, info.max, 0, 1, info.max - 1, info.min + 1, info.max // 2, 7], dtype=NUMPY[dtype])
@@ -75,15 +110,26 @@ def test_op(op: Ops, dtype: DType, lanes: int) -> None:
     check(got, evaluate_np(op, dtype, *inputs), inputs)
 
 
-@pytest.mark.parametrize("op,dtype,lanes", [c for c in CASES if c[0] in BINARY and c[1] is not dtypes.bool and c[2] in (1, 8)],
-                         ids=lambda x: str(x))
+@pytest.mark.parametrize(
+    "op,dtype,lanes",
+    [c for c in CASES if c[0] in BINARY and c[1] is not dtypes.bool and c[2] in (1, 8)],
+    ids=lambda x: str(x),
+)
 def test_op_with_a_literal(op: Ops, dtype: DType, lanes: int) -> None:
     x = values(dtype, 3)
     dtype_out = dtypes.bool if op in GroupOp.Comparison else dtype
     for number in (0, 1, 7, 100):
         c = np.full(N, number).astype(carrier_np(dtype))
-        check(execute(lambda a: UOp(op, (a, const(number, dtype))), [dtype], dtype_out, lanes, [x]), evaluate_np(op, dtype, x, c), [x])
-        check(execute(lambda a: UOp(op, (const(number, dtype), a)), [dtype], dtype_out, lanes, [x]), evaluate_np(op, dtype, c, x), [x])
+        check(
+            execute(lambda a: UOp(op, (a, const(number, dtype))), [dtype], dtype_out, lanes, [x]),
+            evaluate_np(op, dtype, x, c),
+            [x],
+        )
+        check(
+            execute(lambda a: UOp(op, (const(number, dtype), a)), [dtype], dtype_out, lanes, [x]),
+            evaluate_np(op, dtype, c, x),
+            [x],
+        )
 
 
 @pytest.mark.parametrize("dtype", ALL, ids=str)
@@ -91,11 +137,17 @@ def test_where(dtype: DType) -> None:
     a, b = values(dtype, 1), values(dtype, 2)
     for lanes in claimed(Ops.WHERE, dtype):
         cond = values(dtypes.bool, 3)
-        got = execute(lambda c, x, y: UOp(Ops.WHERE, (c, x, y)), [dtypes.bool, dtype, dtype], dtype, lanes, [cond, a, b])
+        got = execute(
+            lambda c, x, y: UOp(Ops.WHERE, (c, x, y)), [dtypes.bool, dtype, dtype], dtype, lanes, [cond, a, b]
+        )
         check(got, np.where(cond, a, b), [cond, a, b])
 
 
-@pytest.mark.parametrize("compared", [dtypes.float32, dtypes.float64, dtypes.int8, dtypes.uint16, dtypes.int32, dtypes.int64, dtypes.float16], ids=str)
+@pytest.mark.parametrize(
+    "compared",
+    [dtypes.float32, dtypes.float64, dtypes.int8, dtypes.uint16, dtypes.int32, dtypes.int64, dtypes.float16],
+    ids=str,
+)
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 def test_where_of_a_comparison(dtype: DType, compared: DType) -> None:
     """The mask has the width of what was compared, the arms have another."""
@@ -105,8 +157,13 @@ def test_where_of_a_comparison(dtype: DType, compared: DType) -> None:
         want = np.where(evaluate_np(op, compared, x, y), a, b)
         for lanes in claimed(Ops.WHERE, dtype):
             if lanes * compared.itemsize <= 32 and RENDERER.supports(op, compared, lanes):
-                got = execute(lambda c, d, p, q: UOp(Ops.WHERE, (UOp(op, (c, d)), p, q)), [compared, compared, dtype, dtype], dtype, lanes,
-                              [x, y, a, b])
+                got = execute(
+                    lambda c, d, p, q: UOp(Ops.WHERE, (UOp(op, (c, d)), p, q)),
+                    [compared, compared, dtype, dtype],
+                    dtype,
+                    lanes,
+                    [x, y, a, b],
+                )
                 check(got, want, [x, y, a, b])
 
 
@@ -143,9 +200,19 @@ def test_division(dtype: DType) -> None:
     b[b == 0] = 3
     b[(b == -1) & (a == np.iinfo(NUMPY[dtype]).min)] = 5
     for op in (Ops.CDIV, Ops.CMOD):
-        check(execute(lambda x, y: UOp(op, (x, y)), [dtype, dtype], dtype, 1, [a, b]), evaluate_np(op, dtype, a, b), [a, b])
-    both = execute(lambda x, y: UOp(Ops.ADD, (UOp(Ops.CDIV, (x, y)), UOp(Ops.CMOD, (x, y)))), [dtype, dtype], dtype, 1, [a, b])
-    check(both, evaluate_np(Ops.ADD, dtype, evaluate_np(Ops.CDIV, dtype, a, b), evaluate_np(Ops.CMOD, dtype, a, b)), [a, b])
+        check(
+            execute(lambda x, y: UOp(op, (x, y)), [dtype, dtype], dtype, 1, [a, b]),
+            evaluate_np(op, dtype, a, b),
+            [a, b],
+        )
+    both = execute(
+        lambda x, y: UOp(Ops.ADD, (UOp(Ops.CDIV, (x, y)), UOp(Ops.CMOD, (x, y)))), [dtype, dtype], dtype, 1, [a, b]
+    )
+    check(
+        both,
+        evaluate_np(Ops.ADD, dtype, evaluate_np(Ops.CDIV, dtype, a, b), evaluate_np(Ops.CMOD, dtype, a, b)),
+        [a, b],
+    )
 
 
 @pytest.mark.parametrize("dtype", [d for d in ALL if d.is_float and d.itemsize >= 4], ids=str)
@@ -161,11 +228,15 @@ def test_mulacc(dtype: DType) -> None:
 def test_cast(src: DType, dst: DType) -> None:
     x = values(src, 8)
     want = cast_np(x, src, dst)
-    for lanes in [n for n in LANES if n * max(src.itemsize, dst.itemsize) <= 32 and RENDERER.supports_cast(src, dst, n)]:
+    for lanes in [
+        n for n in LANES if n * max(src.itemsize, dst.itemsize) <= 32 and RENDERER.supports_cast(src, dst, n)
+    ]:
         check(execute(lambda a: UOp(Ops.CAST, (a,), dst), [src], dst, lanes, [x]), want, [x])
 
 
-@pytest.mark.parametrize("src,dst", [(a, b) for a in ALL for b in ALL if a.itemsize == b.itemsize and a is not b], ids=str)
+@pytest.mark.parametrize(
+    "src,dst", [(a, b) for a in ALL for b in ALL if a.itemsize == b.itemsize and a is not b], ids=str
+)
 def test_bitcast(src: DType, dst: DType) -> None:
     x = values(src, 9)
     raw = np.ascontiguousarray(to_storage_np(x, src))
@@ -182,8 +253,11 @@ def test_broadcast_of_scalars(dtype: DType) -> None:
     for lanes in [n for n in claimed(op, dtype) if n > 1]:
         source = param(2, dtype, N)
         for other in (load(source, 3), const(1, dtype)):
-            got = execute(lambda a: UOp(op, (a, other)), [dtype], dtype, lanes, [x]) if other.is_const else \
-                execute(lambda a, b: UOp(op, (a, load(source, 3))), [dtype, dtype], dtype, lanes, [x, x])
+            got = (
+                execute(lambda a: UOp(op, (a, other)), [dtype], dtype, lanes, [x])
+                if other.is_const
+                else execute(lambda a, b: UOp(op, (a, load(source, 3))), [dtype, dtype], dtype, lanes, [x, x])
+            )
             y = np.full(N, x[3] if not other.is_const else 1).astype(x.dtype)
             check(got, evaluate_np(op, dtype, x, y), [x, y])
 
@@ -193,15 +267,20 @@ def test_stack_and_lanes(dtype: DType) -> None:
     """Lanes go into scalars and back, in reverse order."""
     x = values(dtype, 2)
     for lanes in [n for n in LANES[1:] if n * dtype.itemsize <= 32]:
+
         def build(v: UOp, n: int = lanes) -> UOp:
             order = UOp(Ops.STACK, tuple(UOp(Ops.CONST, (), n - 1 - i) for i in range(n)))
             return UOp(Ops.INDEX, (v, order))
+
         want = x.reshape(-1, lanes)[:, ::-1].reshape(-1)
         check(execute(build, [dtype], dtype, lanes, [x]), want, [x])
 
         def scalars(v: UOp, n: int = lanes) -> UOp:
             parts = [lane(v, n - 1 - i) for i in range(n)]
-            return UOp(Ops.STACK, tuple(UOp(Ops.MAX, (p, const(0, dtype))) if i % 2 else p for i, p in enumerate(parts)))
+            return UOp(
+                Ops.STACK, tuple(UOp(Ops.MAX, (p, const(0, dtype))) if i % 2 else p for i, p in enumerate(parts))
+            )
+
         want = want.copy()
         want[1::2] = evaluate_np(Ops.MAX, dtype, want[1::2], np.zeros_like(want[1::2]))
         check(execute(scalars, [dtype], dtype, lanes, [x]), want, [x])

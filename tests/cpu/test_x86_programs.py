@@ -1,4 +1,5 @@
 """Whole programs: loops, accumulators, gates, arguments, spills; run and compared with numpy."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -107,9 +108,17 @@ def test_matrix_product_in_registers() -> None:
             col = add(mul(r, m), i32(8 * y)) if y else mul(r, m)
             updates.append(UOp(Ops.STORE, (at(t, 0, 8), UOp(Ops.MULACC, (left, load(b, col, 8), load(t, 0, 8))))))
     done = end(UOp(Ops.GROUP, tuple(updates)), r)
-    stores = [store(out, add(mul(i, 4 * m), i32(x * m + 8 * y)), load(after(tile[x][y], done), 0, 8), 8) for x in range(4) for y in range(2)]
+    stores = [
+        store(out, add(mul(i, 4 * m), i32(x * m + 8 * y)), load(after(tile[x][y], done), 0, 8), 8)
+        for x in range(4)
+        for y in range(2)
+    ]
     rng = np.random.default_rng(1)
-    ma, mb, mc = rng.integers(-9, 9, (n, k)).astype(np.float32), rng.integers(-9, 9, (k, m)).astype(np.float32), np.zeros((n, m), np.float32)
+    ma, mb, mc = (
+        rng.integers(-9, 9, (n, k)).astype(np.float32),
+        rng.integers(-9, 9, (k, m)).astype(np.float32),
+        np.zeros((n, m), np.float32),
+    )
     run([end(UOp(Ops.GROUP, tuple(stores)), i)], [mc, ma, mb])
     assert (mc == ma @ mb).all()
 
@@ -139,8 +148,19 @@ def test_register_buffer_with_a_moving_index_lies_in_the_frame() -> None:
 
 
 # *** gates ***
-@pytest.mark.parametrize("dtype,numpy_type", [(f32, np.float32), (dtypes.int8, np.int8), (dtypes.int64, np.int64), (dtypes.float16, np.float16),
-                                              (dtypes.uint16, np.uint16), (dtypes.float64, np.float64), (dtypes.bool, np.bool_)], ids=str)
+@pytest.mark.parametrize(
+    "dtype,numpy_type",
+    [
+        (f32, np.float32),
+        (dtypes.int8, np.int8),
+        (dtypes.int64, np.int64),
+        (dtypes.float16, np.float16),
+        (dtypes.uint16, np.uint16),
+        (dtypes.float64, np.float64),
+        (dtypes.bool, np.bool_),
+    ],
+    ids=str,
+)
 def test_gated_scalar_load_and_store(dtype, numpy_type) -> None:
     """The gate is false where the address would be far outside."""
     n = 16
@@ -159,8 +179,18 @@ def test_gated_scalar_load_and_store(dtype, numpy_type) -> None:
 
 
 @pytest.mark.parametrize("lanes", [2, 4, 8])
-@pytest.mark.parametrize("dtype,numpy_type", [(f32, np.float32), (dtypes.int32, np.int32), (dtypes.float64, np.float64), (dtypes.int64, np.int64),
-                                              (dtypes.uint8, np.uint8), (dtypes.float16, np.float16)], ids=str)
+@pytest.mark.parametrize(
+    "dtype,numpy_type",
+    [
+        (f32, np.float32),
+        (dtypes.int32, np.int32),
+        (dtypes.float64, np.float64),
+        (dtypes.int64, np.int64),
+        (dtypes.uint8, np.uint8),
+        (dtypes.float16, np.float16),
+    ],
+    ids=str,
+)
 def test_lane_masks(dtype, numpy_type, lanes: int) -> None:
     """A remainder: lanes behind the limit are neither read nor written."""
     if dtype.itemsize * lanes > 32:
@@ -202,9 +232,24 @@ def test_if_skips_its_body() -> None:
     gate = flag < i32(5)
     test = UOp(Ops.IF, (gate, at(out, 0)))
     body = store(out, 0, i32(42))
-    code_list = [out, flag, i32(5).src[0], i32(5), gate, i32(0).src[0], i32(0), at(out, 0), test, i32(42).src[0], i32(42), body,
-                 UOp(Ops.ENDIF, (test,)), store(out, 1, flag)]
+    code_list = [
+        out,
+        flag,
+        i32(5).src[0],
+        i32(5),
+        gate,
+        i32(0).src[0],
+        i32(0),
+        at(out, 0),
+        test,
+        i32(42).src[0],
+        i32(42),
+        body,
+        UOp(Ops.ENDIF, (test,)),
+        store(out, 1, flag),
+    ]
     from x86_machine import RENDERER
+
     code = bytes.fromhex(RENDERER.render([*code_list, UOp(Ops.SINK, (body,))]))
     for n, want in ((3, [42, 3]), (7, [0, 7])):
         x = np.zeros(4, np.int32)
@@ -313,7 +358,12 @@ def test_where_with_nan_condition() -> None:
         out, src, r = param(0, f32, 4), param(1, f32, 4), loop(4 // lanes, 0)
         i = mul(r, lanes) if lanes > 1 else r
         v = load(src, i, lanes)
-        for op, flip, want in ((Ops.CMPLT, False, x < 1), (Ops.CMPLT, True, x > 1), (Ops.CMPNE, False, x != 1), (Ops.CMPEQ, False, x == 1)):
+        for op, flip, want in (
+            (Ops.CMPLT, False, x < 1),
+            (Ops.CMPLT, True, x > 1),
+            (Ops.CMPNE, False, x != 1),
+            (Ops.CMPEQ, False, x == 1),
+        ):
             y = np.zeros(4, np.float32)
             cond = UOp(op, (one, v) if flip else (v, one))
             run([end(store(out, i, UOp(Ops.WHERE, (cond, const(10.0, f32), const(-1.0, f32))), lanes), r)], [y, x])
@@ -327,7 +377,7 @@ def test_shuffles_cross_halves() -> None:
         v = UOp(Ops.INDEX, (load(src, 0, 8), UOp(Ops.STACK, tuple(UOp(Ops.CONST, (), i) for i in order))))
         y = np.zeros(8, np.float32)
         run([store(out, 0, v, len(order))], [y, x])
-        assert y[:len(order)].tolist() == [float(i) for i in order]
+        assert y[: len(order)].tolist() == [float(i) for i in order]
 
 
 def test_horizontal_sum() -> None:
@@ -336,9 +386,64 @@ def test_horizontal_sum() -> None:
 
     def pick(node: UOp, order: list[int]) -> UOp:
         return UOp(Ops.INDEX, (node, UOp(Ops.STACK, tuple(UOp(Ops.CONST, (), i) for i in order))))
+
     v = pick(v, [0, 1, 2, 3]) + pick(v, [4, 5, 6, 7])
     v = v + pick(v, [2, 3, 0, 1])
     v = v + pick(v, [1, 2, 3, 0])
     x, y = np.arange(8, dtype=np.float32), np.zeros(1, np.float32)
     run([store(out, 0, lane(v, 0))], [y, x])
     assert y[0] == 28
+
+
+# *** the caller's state ***
+def test_mxcsr_is_set_and_given_back() -> None:
+    """A caller that flushes denormals gets them from the kernel all the same, and keeps its own setting."""
+    from tinyhost_cpu.x86.encode import Mem, assemble as bytes_of
+    from tinyhost_cpu.x86.insns import X86Ops
+
+    pointer = Mem(7)
+    get = bytes_of(X86Ops.STMXCSR.forms[0], (pointer,)) + b"\xc3"
+    put = bytes_of(X86Ops.LDMXCSR.forms[0], (pointer,)) + b"\xc3"
+    kernel = assemble(store(param(0, f32, 1), 0, load(param(1, f32, 1), 0) * const(0.5, f32)))
+    before, flush, after_call = (np.array([0x1F80], np.uint32) for _ in range(3))
+    x, y = np.array([2.0**-126], np.float32), np.zeros(1, np.float32)
+    call(get, [before])
+    flush[0] = before[0] | 0x8040  # flush to zero, denormals are zero
+    call(put, [flush])
+    call(kernel, [y, x])
+    call(get, [after_call])
+    call(put, [before])
+    assert y[0] == np.float32(2.0**-127) and after_call[0] & 0x8040 == 0x8040
+
+
+def test_listing_is_what_is_encoded() -> None:
+    from x86_machine import RENDERER, listing
+
+    from tinyhost.codegen.linearize import linearize
+
+    r = loop(8, 0)
+    uops = linearize(UOp(Ops.SINK, (end(store(param(0, f32, 64), mul(r, 8), load(param(1, f32, 64), mul(r, 8), 8), 8), r),)))
+    ours = [line.split()[0] for line in RENDERER.listing(uops).splitlines() if not line.endswith(":")]
+    theirs = [line.split()[2] for line in listing(bytes.fromhex(RENDERER.render(uops))).splitlines()]
+    assert ours == theirs
+
+
+# *** storage seen as another type ***
+def test_bitcast_of_places_and_storage() -> None:
+    x = np.array([1.5, -2.0, np.nan, 4.0], np.float32)
+    out, src = param(0, dtypes.int32, 4), param(1, f32, 4)
+    r = loop(4, 0)
+    y = np.zeros(4, np.int32)
+    run([end(store(out, r, UOp(Ops.LOAD, (UOp(Ops.BITCAST, (at(src, r),), dtypes.int32),))), r)], [y, x])
+    assert (y == x.view(np.int32)).all()
+    halves = UOp(Ops.BITCAST, (src,), dtypes.uint16)
+    low, i = param(0, dtypes.uint16, 8), loop(8, 1)
+    z = np.zeros(8, np.uint16)
+    run([end(store(low, i, load(halves, i)), i)], [z, x])
+    assert (z == x.view(np.uint16)).all()
+
+
+def test_float_scalar_parameter_is_an_error() -> None:
+    bad = UOp(Ops.PARAM, (), ParamArg(1, f32, None, None, None, "x", AddrSpace.ALU))
+    with pytest.raises(RuntimeError, match="scalar parameters are integers, got dtypes.float for 'x'; pass floats in a buffer"):
+        assemble(store(param(0, f32, 1), 0, bad))

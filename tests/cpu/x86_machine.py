@@ -1,9 +1,11 @@
 """Runs linear programs as machine code: renders, loads into executable memory, calls through ctypes."""
+
 from __future__ import annotations
 
 import ctypes
 import mmap
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +18,21 @@ from tinyhost_cpu.x86.renderer import X86Renderer
 
 RENDERER = X86Renderer(Target("CPU", "X86", "x86-64-v3"))
 RENDERER.checked = True
-NUMPY = {dtypes.bool: np.bool_, dtypes.int8: np.int8, dtypes.int16: np.int16, dtypes.int32: np.int32, dtypes.int64: np.int64,
-         dtypes.uint8: np.uint8, dtypes.uint16: np.uint16, dtypes.uint32: np.uint32, dtypes.uint64: np.uint64,
-         dtypes.float16: np.float16, dtypes.bfloat16: np.uint16, dtypes.float32: np.float32, dtypes.float64: np.float64}
+NUMPY = {
+    dtypes.bool: np.bool_,
+    dtypes.int8: np.int8,
+    dtypes.int16: np.int16,
+    dtypes.int32: np.int32,
+    dtypes.int64: np.int64,
+    dtypes.uint8: np.uint8,
+    dtypes.uint16: np.uint16,
+    dtypes.uint32: np.uint32,
+    dtypes.uint64: np.uint64,
+    dtypes.float16: np.float16,
+    dtypes.bfloat16: np.uint16,
+    dtypes.float32: np.float32,
+    dtypes.float64: np.float64,
+}
 
 
 def call(code: bytes, buffers: Sequence[np.ndarray], scalars: Sequence[int] = ()) -> None:
@@ -52,7 +66,9 @@ def loop(bound: Any, number: int, kind: AxisType = AxisType.WEAK) -> UOp:
 
 def at(buffer: UOp, index: Any, lanes: int = 1) -> UOp:
     index = index if isinstance(index, UOp) else i32(index)
-    return UOp(Ops.INDEX, (buffer, index)) if lanes == 1 else UOp(Ops.SHRINK, (buffer, index, UOp(Ops.CONST, (), lanes)))
+    return (
+        UOp(Ops.INDEX, (buffer, index)) if lanes == 1 else UOp(Ops.SHRINK, (buffer, index, UOp(Ops.CONST, (), lanes)))
+    )
 
 
 def load(buffer: UOp, index: Any, lanes: int = 1, *gate: UOp) -> UOp:

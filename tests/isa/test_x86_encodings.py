@@ -1,4 +1,5 @@
 """Exact bytes of instructions given as INS nodes over physical registers."""
+
 from __future__ import annotations
 
 import pytest
@@ -18,7 +19,9 @@ def ins(op: object, dtype: DType, *src: UOp, tag: object = None) -> UOp:
     return UOp(Ops.INS, src, (op, dtype), tag)
 
 
-def memory(base: object, index: object = None, scale: int = 1, disp: int = 0, access: DType = i32, wide: bool = False) -> tuple[UOp, ...]:
+def memory(
+    base: object, index: object = None, scale: int = 1, disp: int = 0, access: DType = i32, wide: bool = False
+) -> tuple[UOp, ...]:
     where = NO_INDEX if index is None else def_reg(u64, index)  # type: ignore[arg-type]
     return def_reg(u64, base), where, imm(i32 if wide else i8, disp), imm(access, scale)  # type: ignore[arg-type]
 
@@ -36,7 +39,10 @@ CASES = {
     "index rsp means none": (ins(X86Ops.MOV, i32, *memory(RAX, RSP, 4), tag=RAX), "8B 00"),
     "mov eax, [rax+r12*4]": (ins(X86Ops.MOV, i32, *memory(RAX, GPR[12], 4), tag=RAX), "42 8B 04 A0"),
     "mov edi, [rdi+rsi*4+0xa]": (ins(X86Ops.MOV, i32, *memory(RDI, RSI, 4, 10), tag=RDI), "8B 7C B7 0A"),
-    "mov edi, [rdi+rsi*4+0x2710]": (ins(X86Ops.MOV, i32, *memory(RDI, RSI, 4, 10000, wide=True), tag=RDI), "8B BC B7 10 27 00 00"),
+    "mov edi, [rdi+rsi*4+0x2710]": (
+        ins(X86Ops.MOV, i32, *memory(RDI, RSI, 4, 10000, wide=True), tag=RDI),
+        "8B BC B7 10 27 00 00",
+    ),
     "movsx eax, dl": (ins(X86Ops.MOVSX, i32, def_reg(i8, RDX), tag=RAX), "0F BE C2"),
     "movsx eax, dil": (ins(X86Ops.MOVSX, i32, def_reg(i8, RDI), tag=RAX), "40 0F BE C7"),
     "movsx ax, dl": (ins(X86Ops.MOVSX, i16, def_reg(i8, RDX), tag=RAX), "66 0F BE C2"),
@@ -44,19 +50,39 @@ CASES = {
     "vaddss xmm0, xmm0, xmm1": (ins(X86Ops.VADDSS, f32, XMM0, XMM1, tag=XMM[0]), "C5 FA 58 C1"),
     "vaddss xmm0, xmm0, xmm8": (ins(X86Ops.VADDSS, f32, XMM0, XMM8, tag=XMM[0]), "C4 C1 7A 58 C0"),
     "vblendvps xmm0, xmm0, xmm1, xmm2": (ins(X86Ops.VBLENDVPS, f32, XMM0, XMM1, XMM2, tag=XMM[0]), "C4 E3 79 4A C1 20"),
-    "vpextrd [rdi+rsi*4+0xa], xmm0, 0":
-        (ins(X86Ops.VPEXTRD, dtypes.void, *memory(RDI, RSI, 4, 10), XMM0, imm(i8, 0)), "C4 E3 79 16 44 B7 0A 00"),
-    "cmove eax, [rdi+rsi*4+0xa]": (ins(X86Ops.CMOVE, i32, r32(RAX), *memory(RDI, RSI, 4, 10), tag=RAX), "0F 44 44 B7 0A"),
-    "mov byte [rdi+rsi+0xa], 0xa": (ins(X86Ops.MOV, dtypes.void, *memory(RDI, RSI, 1, 10, i8), imm(i8, 10)), "40 C6 44 37 0A 0A"),
-    "imul edi, [rdi+rsi*4+0xa], 0xa":
-        (ins(X86Ops.IMUL, i32, *memory(RDI, RSI, 4, 10, wide=True), imm(i32, 10), tag=RDI), "69 BC B7 0A 00 00 00 0A 00 00 00"),
-    "cmove edx, eax, flags ignored":
-        (ins(X86Ops.CMOVE, i32, r32(RDX), r32(RAX), ins(X86Ops.CMP, dtypes.void, r32(RAX), r32(RDX)), tag=RDX), "0F 44 D0"),
-    "vaddps ymm0, ymm1, ymm2":
-        (UOp(Ops.INS, tuple(def_reg(f32, XMM[i], 8) for i in (1, 2)), (X86Ops.VADDPS, f32, 8), XMM[0]), "C5 F4 58 C2"),
-    "vfmadd231ps ymm0, ymm1, [rdi]":
-        (UOp(Ops.INS, (def_reg(f32, XMM[0], 8), def_reg(f32, XMM[1], 8), *memory(RDI, access=f32)), (X86Ops.VFMADD231PS, f32, 8), XMM[0]),
-         "C4 E2 75 B8 07"),
+    "vpextrd [rdi+rsi*4+0xa], xmm0, 0": (
+        ins(X86Ops.VPEXTRD, dtypes.void, *memory(RDI, RSI, 4, 10), XMM0, imm(i8, 0)),
+        "C4 E3 79 16 44 B7 0A 00",
+    ),
+    "cmove eax, [rdi+rsi*4+0xa]": (
+        ins(X86Ops.CMOVE, i32, r32(RAX), *memory(RDI, RSI, 4, 10), tag=RAX),
+        "0F 44 44 B7 0A",
+    ),
+    "mov byte [rdi+rsi+0xa], 0xa": (
+        ins(X86Ops.MOV, dtypes.void, *memory(RDI, RSI, 1, 10, i8), imm(i8, 10)),
+        "40 C6 44 37 0A 0A",
+    ),
+    "imul edi, [rdi+rsi*4+0xa], 0xa": (
+        ins(X86Ops.IMUL, i32, *memory(RDI, RSI, 4, 10, wide=True), imm(i32, 10), tag=RDI),
+        "69 BC B7 0A 00 00 00 0A 00 00 00",
+    ),
+    "cmove edx, eax, flags ignored": (
+        ins(X86Ops.CMOVE, i32, r32(RDX), r32(RAX), ins(X86Ops.CMP, dtypes.void, r32(RAX), r32(RDX)), tag=RDX),
+        "0F 44 D0",
+    ),
+    "vaddps ymm0, ymm1, ymm2": (
+        UOp(Ops.INS, tuple(def_reg(f32, XMM[i], 8) for i in (1, 2)), (X86Ops.VADDPS, f32, 8), XMM[0]),
+        "C5 F4 58 C2",
+    ),
+    "vfmadd231ps ymm0, ymm1, [rdi]": (
+        UOp(
+            Ops.INS,
+            (def_reg(f32, XMM[0], 8), def_reg(f32, XMM[1], 8), *memory(RDI, access=f32)),
+            (X86Ops.VFMADD231PS, f32, 8),
+            XMM[0],
+        ),
+        "C4 E2 75 B8 07",
+    ),
 }
 
 
@@ -88,6 +114,7 @@ def test_compiler_refuses_other_text() -> None:
 
 def test_opcodes_are_values() -> None:
     import pickle
+
     assert pickle.loads(pickle.dumps(X86Ops.VADDPS)) is X86Ops.VADDPS
     assert repr(X86Ops.VADDPS) == "X86Ops.VADDPS" and X86Ops.ADD < X86Ops.VADDPS
     assert X86Ops.DEFINE.number > max(Ops)

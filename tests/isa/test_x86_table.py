@@ -1,4 +1,5 @@
 """Every line of the instruction table through an independent decoder: the bytes mean what the line says."""
+
 from __future__ import annotations
 
 import iced_x86
@@ -6,25 +7,57 @@ import pytest
 
 from tinyhost_cpu.x86.encode import Imm, Mem, Reg, assemble, encode
 from tinyhost_cpu.x86.insns import (
-    GPR_KINDS, IMM_KINDS, MASK, MEM, R8, R16, R32, R64, REL8, REL32, VEC_KINDS, VMEM_X, VMEM_Y, XMM, YMM, Form, FormError,
-    X86Ops)
+    GPR_KINDS,
+    IMM_KINDS,
+    MASK,
+    MEM,
+    R8,
+    R16,
+    R32,
+    R64,
+    REL8,
+    REL32,
+    VEC_KINDS,
+    VMEM_X,
+    VMEM_Y,
+    XMM,
+    YMM,
+    Form,
+    FormError,
+    X86Ops,
+)
 from tinyhost_cpu.x86.printer import NAMES, format_instruction
 
 FORMS = [form for op in X86Ops for form in op.forms]
 REGISTERS = ((1, 2, 3), (6, 7, 5), (8, 15, 12), (4, 9, 10))
-MEMORIES = (Mem(0), Mem(4), Mem(5), Mem(12), Mem(13), Mem(7, disp=10), Mem(4, disp=-128), Mem(13, disp=128), Mem(12, disp=0x12345),
-            Mem(7, 6, 4, 10), Mem(5, 5, 1), Mem(13, 12, 8, 0), Mem(4, 15, 2, -1000), Mem(8, 0, 4, 4, wide=True))
+MEMORIES = (
+    Mem(0),
+    Mem(4),
+    Mem(5),
+    Mem(12),
+    Mem(13),
+    Mem(7, disp=10),
+    Mem(4, disp=-128),
+    Mem(13, disp=128),
+    Mem(12, disp=0x12345),
+    Mem(7, 6, 4, 10),
+    Mem(5, 5, 1),
+    Mem(13, 12, 8, 0),
+    Mem(4, 15, 2, -1000),
+    Mem(8, 0, 4, 4, wide=True),
+)
 
 
 def _mem(base: Mem, kinds: int, bits: int) -> Mem:
     if kinds & (VMEM_X | VMEM_Y):
-        index = 14 if base.index % 2 else 11  # destination, index and mask must differ
-        return base._replace(index=index, vector=XMM if kinds & VMEM_X else YMM)
+        index = 14 if base.idx % 2 else 11  # destination, index and mask must differ
+        return base._replace(idx=index, vector=XMM if kinds & VMEM_X else YMM)
     return base._replace(bits=bits)
 
 
 def operand_sets(form: Form) -> list[list[Reg | Mem | Imm]]:
     """Operands of several shapes for ``form``: low, high and byte registers, every addressing mode."""
+
     def build(regs: tuple[int, ...], mem: Mem | None) -> list[Reg | Mem | Imm]:
         out: list[Reg | Mem | Imm] = []
         numbers = iter(regs + regs)
@@ -40,6 +73,7 @@ def operand_sets(form: Form) -> list[list[Reg | Mem | Imm]]:
                 size = {1: 8, 2: 16, 4: 32, 8: 64}[form.imm_bytes]
                 out.append(Imm(0x11 if form.vex else -3, size))
         return out
+
     sets = [build(regs, None) for regs in REGISTERS]
     if any(spec.kinds & (MEM | VMEM_X | VMEM_Y) for spec in form.explicit):
         sets += [build(REGISTERS[i % 4], mem) for i, mem in enumerate(MEMORIES)]
@@ -54,7 +88,9 @@ def decoded_operands(instruction: iced_x86.Instruction) -> list[object]:
     """Operands of a decoded instruction in the shape of ``plain``: names, (base, index, scale, disp) and integers."""
     kinds = {v: k for k, v in vars(iced_x86.OpKind).items() if isinstance(v, int)}
     registers = {v: k.lower() for k, v in vars(iced_x86.Register).items() if isinstance(v, int)}
-    registers |= {v: f"r{k[1:-1]}b" for k, v in vars(iced_x86.Register).items() if k[0] == "R" and k[-1] == "L" and k[1].isdigit()}
+    registers |= {
+        v: f"r{k[1:-1]}b" for k, v in vars(iced_x86.Register).items() if k[0] == "R" and k[-1] == "L" and k[1].isdigit()
+    }
     out: list[object] = []
     for i in range(instruction.op_count):
         kind = kinds[instruction.op_kind(i)]
@@ -80,8 +116,8 @@ def meant_operands(operands: list[Reg | Mem | Imm], form: Form) -> list[object]:
         if isinstance(o, Reg):
             out.append(NAMES[o.kind][o.num])
         elif isinstance(o, Mem):
-            index = NAMES[o.vector or R64][o.index] if o.index >= 0 else "none"
-            out.append((NAMES[R64][o.base], index, o.scale if o.index >= 0 else 1, o.disp))
+            index = NAMES[o.vector or R64][o.idx] if o.idx >= 0 else "none"
+            out.append((NAMES[R64][o.base], index, o.scale if o.idx >= 0 else 1, o.disp))
         else:
             out.append(o.value)
     return out
@@ -129,8 +165,15 @@ def test_access_and_flags(form: Form) -> None:
         if isinstance(operands[i], Imm):
             continue
         theirs = names[info.op_access(i)]
-        theirs = {"READ": "R", "COND_READ": "R", "WRITE": "W", "READ_WRITE": "X", "COND_WRITE": "W", "READ_COND_WRITE": "X",
-                  "NO_MEM_ACCESS": "R"}[theirs]
+        theirs = {
+            "READ": "R",
+            "COND_READ": "R",
+            "WRITE": "W",
+            "READ_WRITE": "X",
+            "COND_WRITE": "W",
+            "READ_COND_WRITE": "X",
+            "NO_MEM_ACCESS": "R",
+        }[theirs]
         if form.op.name.startswith("CMOV") and i == 0:
             theirs = "X"
         assert spec.access == theirs, (i, spec.text)
@@ -154,7 +197,7 @@ def test_printer_matches_the_decoder() -> None:
         if form.op.name[0] == "J" or form.op.name.startswith(("VCMP", "CALL")):
             continue
         for operands in operand_sets(form):
-            if any(isinstance(o, Mem) and (o.wide or o.index >= 0 and o.scale == 1) for o in operands):
+            if any(isinstance(o, Mem) and (o.wide or o.idx >= 0 and o.scale == 1) for o in operands):
                 continue
             ours = format_instruction(form.op, *operands)
             theirs = formatter.format(iced_x86.Decoder(64, encode(form.op, *operands), ip=0).decode())
@@ -166,11 +209,13 @@ def test_printer_matches_the_decoder() -> None:
 def normal(text: str) -> str:
     """Spelling differences that carry no meaning: number bases, negative numbers, names of memory widths."""
     import re
+
     text = re.sub(r"(ptr )+", "", text).replace(" + ", "+").replace(" - ", "-")
     text = re.sub(r"\b(byte|word|dword|qword|xmmword|ymmword|oword|mmword) (?=\[)", "", text)
 
     def number(match: re.Match[str]) -> str:
         return str(int(match[0], 0) & 0xFF)
+
     return re.sub(r"-?\b(0x[0-9a-f]+|\d+)\b", number, text)
 
 
@@ -180,7 +225,7 @@ def test_no_form_is_an_error_that_lists_the_forms() -> None:
     with pytest.raises(FormError, match="displacement 4294967296 does not fit 32 bits"):
         encode(X86Ops.MOV, Reg(R32, 0), Mem(0, disp=1 << 32))
     with pytest.raises(AttributeError, match="no x86 instruction 'VADDPX' in the table"):
-        X86Ops.VADDPX
+        assert X86Ops.VADDPX
 
 
 def test_shortest_immediate_is_taken() -> None:

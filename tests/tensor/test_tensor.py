@@ -161,6 +161,27 @@ def test_numpy_operands() -> None:
     np.testing.assert_array_equal(value(a * [2.0, 3.0]), [2, 6])
 
 
+def test_numpy_on_the_left() -> None:
+    a = np.array([1.0, 2.0], np.float32) + Tensor([1.0, 2.0], device="NPY")
+    assert isinstance(a, Tensor) and value(a).tolist() == [2, 4]
+
+
+def test_copies_and_pickles() -> None:
+    import copy
+    import pickle
+    x = Tensor([1.0, 2.0], device="PYTHON").is_param_().realize()
+    deep, shallow, thawed = copy.deepcopy(x), copy.copy(x), pickle.loads(pickle.dumps(x))
+    x += 1.0
+    assert (deep.tolist(), shallow.tolist(), thawed.tolist()) == ([1, 2], [2, 3], [1, 2])
+    assert deep.is_param and shallow.is_param and thawed.is_param
+    assert any(t is thawed for t in live_tensors())
+
+
+def test_dlpack() -> None:
+    x = Tensor([[1.0, 2.0]], device="PYTHON")
+    np.testing.assert_array_equal(np.from_dlpack(x), [[1, 2]])
+
+
 # *** reading ***
 def test_truth() -> None:
     with pytest.raises(TypeError, match="only a 0-d bool tensor has a truth value, got shape \\(2,\\)"):

@@ -12,7 +12,6 @@ from tinyhost._tensor.registry import live_tensors
 from tinyhost.errors import DTypeError, ShapeError
 from tinyhost.mixin.sint import same_shape
 from tinyhost.uop import UOp
-from tinyhost.uop.gradient import compute_gradient
 
 if TYPE_CHECKING:
     from typing import Self
@@ -36,6 +35,7 @@ class AutogradTensor(TensorCore):
         return gradient.uop.cast(self.dtype)
 
     def _gradients(self, targets: list[UOp], gradient: Self | None) -> dict[UOp, UOp]:
+        from tinyhost.uop.gradient import compute_gradient  # rules load with the first gradient
         return compute_gradient(self.uop, self._output_gradient(gradient), set(targets))
 
     def gradient(self, *targets: Self, gradient: Self | None = None) -> list[Self]:
@@ -68,6 +68,7 @@ class AutogradTensor(TensorCore):
         if not params:
             raise RuntimeError(f"backward() reached no parameter below {self!r}: mark parameters with is_param_(), and "
                                "call backward() before the result is realized or read")
+        from tinyhost.uop.gradient import compute_gradient
         grads = compute_gradient(self.uop, output, {t.uop for t in params})
         for t in params:
             if (g := grads.get(t.uop)) is not None:

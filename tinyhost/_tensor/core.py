@@ -247,6 +247,7 @@ class TensorCore(RandMixin):
 
     # *** Python protocols ***
     __hash__ = object.__hash__
+    __array_ufunc__ = None  # numpy leaves ``array + tensor`` to the tensor
 
     def __eq__(self, x: Any) -> Self:  # type: ignore[override]
         return self.eq(x)
@@ -265,10 +266,25 @@ class TensorCore(RandMixin):
         for i in range(len(self)):
             yield self[i]  # type: ignore[index]
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (type(self), self.uop, self.grad, self.is_param)
+
+    def __copy__(self) -> Self:
+        new = self._view(self.uop)
+        new.grad, new.is_param = self.grad, self.is_param
+        return new
+
     def __repr__(self) -> str:
         kind = "parameter, " if self.is_param else ""
         state = "realized" if self.uop.is_realized else self.uop.base.op.name.lower()
         return f"<Tensor {self.shape} {self.dtype} on {self.device}, {kind}{state}>"
+
+
+def _unpickled(cls: type[TensorCore], uop: UOp, grad: Any, is_param: bool) -> TensorCore:
+    new = cls._wrap(uop)
+    forget_exclusive(uop)
+    new.grad, new.is_param = grad, is_param
+    return new
 
 
 def _node_from(data: Any, device: DeviceLike, dtype: DType | None) -> UOp:

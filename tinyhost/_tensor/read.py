@@ -85,6 +85,12 @@ class ReadTensor(TensorCore):
         array = self.numpy()
         return array if dtype is None else array.astype(dtype)
 
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return self.numpy().__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.numpy().__dlpack_device__()  # the elements are handed over in host memory
+
     def item(self) -> Any:
         """The only element as a Python number.
 

@@ -126,6 +126,12 @@ class StorageTensor(TensorCore):
         assert target is not None
         return self._wrap(store_in_new_buffer(self.uop, target))
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        new = self.clone() if self.device is not None else self._fresh()
+        new.grad, new.is_param = None if self.grad is None else self.grad.__deepcopy__(memo), self.is_param
+        memo[id(self)] = new
+        return new
+
     def to(self, device: DeviceLike) -> Self:
         """Self on another device, the default one for None; self if it is there already."""
         target = canonical_device(device)

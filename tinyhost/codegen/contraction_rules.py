@@ -14,6 +14,7 @@ from tinyhost.helpers import prod
 from tinyhost.ops import AxisType, Ops
 from tinyhost.uop import Opt, OptOps, UOp
 
+SHORT_LOOP = 12
 PACK_REUSE = 4  # row tiles that must read a panel to pay for packing it
 ROWS = {False: 6, True: 8}  # rows of a tile with 16 and with 32 vector registers
 
@@ -37,15 +38,20 @@ def packable(k: Kernel) -> list[UOp]:
     for operand in product.src:
         if not _fits(k, main, operand):
             continue
-        still = [r for r in main.ranges if r in k.root_axis and r not in operand.ranges and length(k, r) >= 8 * PACK_REUSE]
+        still = [r for r in _outputs(k, main) if r not in operand.ranges and length(k, r) >= 8 * PACK_REUSE]
         if still:
             out += [u for u in operand.toposort() if u.op is Ops.INDEX]
     return out
 
 
+def _outputs(k: Kernel, main: UOp) -> list[UOp]:
+    """Output RANGEs that a reduction depends on."""
+    return [r for r in main.ranges if r in k.root_axis and not k.root_axis[r].reduce]
+
+
 def _fits(k: Kernel, main: UOp, operand: UOp) -> bool:
     """Whether a panel of two vectors fits half of the second-level cache."""
-    steps = prod(length(k, r) for r in main.src[1:] if r in operand.ranges)
+    steps = prod(length(k, r) for r in operand.ranges if r in k.root_axis and k.root_axis[r].reduce)
     return bool(4 * k.caps.vector_bytes * steps <= k.caps.l2_bytes)
 
 
@@ -60,7 +66,7 @@ def _find(k: Kernel) -> _Contraction | None:
         return None
     side = 0 if lane in a.ranges else 1
     moving, still = (b, a) if side == 0 else (a, b)
-    rows = [r for r in main.ranges if r in k.root_axis and r in moving.ranges and r not in still.ranges and length(k, r) > 1]
+    rows = [r for r in _outputs(k, main) if r in moving.ranges and r not in still.ranges and length(k, r) > 1]
     near = [x for x in k.accesses if x.node in moving.toposort()]
     rows.sort(key=lambda r: (-min(length(k, r), 8), min((abs(x.stride(r) or 1 << 30) for x in near), default=0), r.arg[:-1]))
     return _Contraction(main, product.src[side], side, lane, tuple(rows)) if rows else None
@@ -100,8 +106,14 @@ def _order(k: Kernel, c: _Contraction) -> None:
     packed = c.operand.ranges
 
     def place(a: Axis) -> int:
-        return 4 if a.reduce else 3 if a.root is c.rows[0] else 1 if a.root is c.lane else 0 if a.root in packed else 2
+        if a.reduce:
+            return 5 if a.root in c.main.src[1:] else 4
+        return 3 if a.root is c.rows[0] else 1 if a.root is c.lane else 0 if a.root in packed else 2
     order = sorted(loops, key=lambda a: (place(a), axes.index(a)))
+    if order[-1].reduce and (order[-1].length or 0) < SHORT_LOOP:
+        # the longest reduction innermost: a loop of a few steps costs as much as what it holds
+        longest = max((a for a in order if a.root in c.main.src[1:]), key=lambda a: a.length or 0)
+        order = [a for a in order if a is not longest] + [longest]
     try_opt(k, Opt(OptOps.REORDER, None, tuple(axes.index(a) for a in order)))
 
 
@@ -111,13 +123,14 @@ def _pack(k: Kernel, c: _Contraction) -> None:
     if again < PACK_REUSE:
         return
     axes = k.sorted_axes
-    panel = [a for a in axes if a.root in operand.ranges and (a.root in c.main.src[1:] or a.kind in (AxisType.UPCAST, AxisType.LANE))]
+    panel = [a for a in axes if a.root in operand.ranges and (a.reduce or a.kind in (AxisType.UPCAST, AxisType.LANE))]
     size = operand.dtype.itemsize
     for a in panel:
         size *= a.length or 1
     if 2 * size > k.caps.l2_bytes or _is_panel(k, c, operand):
         return
-    reduced = [a for a in panel if a.reduce and a.kind is not AxisType.LANE]
+    order = list(k.order or axes)
+    reduced = sorted((a for a in panel if a.reduce and a.kind is not AxisType.LANE), key=order.index)
     inner = [a for a in panel if not a.reduce and a.kind is not AxisType.LANE]
     lane = [a for a in panel if a.kind is AxisType.LANE]
     try_opt(k, Opt(OptOps.STAGE, c.side, tuple(axes.index(a) for a in (*reduced, *inner, *lane))))

@@ -250,7 +250,7 @@ def _unroll(k: Kernel, work: list[Work]) -> None:
     copies = int(prod(a.length or 1 for a in k.of_kind(AxisType.UPCAST)))
     for owner in k.reduces:
         inner = [a for a in k.reduce_axes if a.kind is AxisType.REDUCE and a.root in owner.src[1:] and a.length is not None]
-        if not inner:
+        if not inner or any(u is not owner and u in owner.src[0].toposort() for u in k.reduces):
             continue
         cost = sum(w.weight for w in work if any(a.root in w.node.ranges for a in inner)) * copies
         last = inner[-1]

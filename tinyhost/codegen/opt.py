@@ -242,11 +242,11 @@ def _reorder(k: Kernel, opt: Opt) -> None:
     order = [axes[i] for i in opt.arg]
     for u in k.reduces:
         mine = {r for r in u.src[1:]}
-        inside = {r for x in u.src[0].toposort() for r in x.ranges} - mine
+        inside = u.src[0].ranges.keys() - mine
         for i, a in enumerate(order):
-            if a.root in mine and any(b.root in inside and not b.reduce for b in order[i + 1:]):
+            if a.root in mine and any(b.root in inside for b in order[i + 1:]):
                 raise _fail(opt, f"{a} is reduced inside {[b for b in order[i + 1:] if b.root in inside]}: loops of a store "
-                                 "stay outside of the reductions they contain")
+                                 "and of outer reductions stay outside of the reductions they contain")
     k.order = tuple(order)
 
 

@@ -22,7 +22,7 @@ from tinyhost.codegen.names import kernel_name
 from tinyhost.codegen.nests import loop_order, one_closer_each
 from tinyhost.codegen.opt import apply_opt
 from tinyhost.codegen.rules import hand_rules
-from tinyhost.codegen.simplify import simplify_kernel
+from tinyhost.codegen.simplify import hoist_gates, simplify_kernel
 from tinyhost.codegen.stage import SCRATCH
 from tinyhost.env import DEBUG, NOOPT, SPEC
 from tinyhost.ops import AddrSpace, Ops
@@ -53,7 +53,7 @@ def to_program(ast: UOp, renderer: Renderer) -> UOp:
 
 def optimised(ast: UOp, renderer: Renderer) -> UOp:
     """The small kernel with its axes split and marked, named."""
-    sink = lower_dtypes(simplify_kernel(ast), renderer)
+    sink = hoist_gates(lower_dtypes(simplify_kernel(ast), renderer))
     sink = merge_ranges(one_closer_each(sink))
     sink = mark_global(lower_values(sink, renderer), renderer)
     k = Kernel(sink, renderer)

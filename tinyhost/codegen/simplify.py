@@ -1,8 +1,9 @@
-"""Simplification of the small kernel: the symbolic rules, and sums over an index that pick one element."""
+"""Simplification of the small kernel: the symbolic rules, sums over an index that pick one element, gates out of loops."""
 from __future__ import annotations
 
 from functools import cache
 
+from tinyhost.codegen.kernel import product_of
 from tinyhost.ops import Ops
 from tinyhost.uop import PatternMatcher, UOp, graph_rewrite
 
@@ -19,6 +20,33 @@ def simplify_kernel(sink: UOp) -> UOp:
     return graph_rewrite(sink, _rules(), name="simplify kernel")
 
 
-def has_reduce(sink: UOp) -> bool:
-    """Whether anything is reduced."""
-    return any(u.op is Ops.REDUCE for u in sink.toposort())
+def hoist_gates(sink: UOp) -> UOp:
+    """Conditions on summed products taken out of the loops they do not depend on.
+
+    sum over a, b of (c(a) ? x : 0) -> sum over a of (c(a) ? sum over b of x : 0): the inner loop is multiply-adds alone.
+    """
+    done: dict[UOp, UOp] = {}
+    nodes = sink.toposort()
+    if not any(_gated_product(u) for u in nodes):
+        return sink
+    for u in nodes:
+        src = tuple([done[s] for s in u.src])
+        new = u if src == u.src else UOp(u.op, src, u.arg, u.tag)
+        done[u] = _hoisted(new) if _gated_product(new) else new
+    return done[sink]
+
+
+def _gated_product(u: UOp) -> bool:
+    """Whether ``u`` sums products under a condition that some of its ranges do not change."""
+    if u.op is not Ops.REDUCE or u.src[0].op is not Ops.WHERE or product_of(u) is None:
+        return False
+    moving = u.src[0].src[0].ranges
+    return any(r not in moving for r in u.src[1:])
+
+
+def _hoisted(u: UOp) -> UOp:
+    cond, product, zero = u.src[0].src
+    outer = [r for r in u.src[1:] if r in cond.ranges]
+    inner = UOp(Ops.REDUCE, (product, *[r for r in u.src[1:] if r not in outer]), u.arg)
+    value = UOp(Ops.WHERE, (cond, inner, zero))
+    return UOp(Ops.REDUCE, (value, *outer), u.arg) if outer else value

@@ -35,9 +35,10 @@ class Replay:
         self._inputs: list[tuple[list[Any], int, int, View | None, bool]] = []  # list, position, input, view, as handle
         self._kept = [bound for bound, _ in capture.items]  # handles are valid while their buffers live
         self.steps = [self._step(bound, step, var_vals) for bound, var_vals in capture.items for step in bound.plan.steps]
-        self.written = {id(b.base): b.base for bound, _ in capture.items for i in bound.plan.written
-                        if id(b := bound.params[i]) not in self._number}
-        self.used = {id(b.base) for bound, _ in capture.items for b in bound.params if id(b) not in self._number}
+        written = [bound.params[i] for bound, _ in capture.items for i in bound.plan.written]
+        self.written = {b.base for b in written if id(b) not in self._number}  # memory other than that of inputs
+        self.written_inputs = {i for b in written if (i := self._number.get(id(b))) is not None}
+        self.used = {b.base for bound, _ in capture.items for b in bound.params if id(b) not in self._number}
         fixed = [s for s in self.steps if isinstance(s.what, Launch) and s.fixed is not None]
         self._ops, self._mem = (sum(number(getattr(s.what.kernel.info.estimates, f), s.var_vals) for s in fixed)  # type: ignore
                                 for f in ("ops", "mem"))

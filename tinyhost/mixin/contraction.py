@@ -5,7 +5,6 @@ dtype before they are multiplied, so that narrow products are exact; the result 
 """
 from __future__ import annotations
 
-import string
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
     from typing import Self
 
     from tinyhost.dtype import DType, DTypeLike
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def accumulation(dtype: DType, wanted: DTypeLike | None) -> tuple[DType, DType]:
@@ -133,7 +135,7 @@ def _einsum_terms(formula: str, ranks: Sequence[int]) -> tuple[list[str], str]:
         raise ShapeError(f"einsum {formula!r} describes {len(terms)} operands, got {len(ranks)}")
     if not all(c.isalpha() for t in (*terms, rhs) for c in t.replace("...", "")):
         raise ShapeError(f"einsum {formula!r}: axes are letters, with at most one '...' in a term")
-    free = [c for c in string.ascii_letters if c not in text]
+    free = [c for c in _LETTERS if c not in text]
     hidden = [n - len(t.replace("...", "")) if "..." in t else 0 for t, n in zip(terms, ranks)]
     if min(hidden, default=0) < 0:
         raise ShapeError(f"einsum {formula!r} has more axes than an operand: ranks {list(ranks)}")

@@ -42,15 +42,21 @@ class ReduceMixin(ActivationMixin, MovementMixin):
         """Reduction by ``op``; weak input is made strong first, since a sum of literals is no literal."""
         x = self.cast(strong_dtype(self.dtype)) if self.dtype.is_weak else self
         shape, axes = x.shape, x._axes(axis)
-        ones = tuple(i for i in axes if is_one(shape[i]))
-        wide = tuple(i for i in axes if i not in ones)
+        ones = [i for i in axes if is_one(shape[i])]
+        wide = len(axes) - len(ones)
         if wide:
-            kept = tuple(s for i, s in enumerate(shape) if i not in ones)
-            shifted = tuple(i - sum(o < i for o in ones) for i in wide)
-            x = x.reshape(kept).permute((*shifted, *(i for i in range(len(kept)) if i not in shifted)))
-            x = x._rop(op, tuple(range(len(wide))))
+            order = [i for i in axes if i not in ones] + [i for i in range(len(shape)) if i not in axes]
+            if ones:
+                kept = [i for i in range(len(shape)) if i not in ones]
+                x = x.reshape(tuple(shape[i] for i in kept))
+                order = [kept.index(i) for i in order]
+            if order != list(range(len(order))):
+                x = x._mop(Ops.PERMUTE, tuple(order))
+            x = x._rop(op, tuple(range(wide)))
         else:
             x = x._fresh()
+        if wide and not keepdim:
+            return x
         return x.reshape(tuple(1 if i in axes else s for i, s in enumerate(shape) if keepdim or i not in axes))
 
     def sum(self, axis: Axes = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Self:

@@ -1,24 +1,30 @@
 """Optimizers: update parameters in place from their gradients.
 
 ``step()`` computes new values for all parameters and realizes them together. It demands TRAINING=1, so that a forgotten
-context is an error and not a silently wrong batch norm.
+context is an error and not a silently wrong batch norm. State is kept in float32 (float64 for float64 parameters).
 """
 from __future__ import annotations
 
-from typing import Sequence
+import math
+from collections.abc import Sequence
 
-from tinyhost.dtype import dtypes
+from tinyhost.dtype import DType, dtypes
 from tinyhost.env import TRAINING
 from tinyhost.tensor import Tensor
 
-__all__ = ["Adam", "AdamW", "Optimizer", "OptimizerGroup", "SGD"]
+__all__ = ["Adam", "AdamW", "LAMB", "LARS", "Muon", "Optimizer", "OptimizerGroup", "SGD"]
 
 
 class Optimizer:
-    """Base: parameters (each once), their gradients, the learning rate as a tensor of one float."""
+    """Base: parameters (each once), their gradients, the learning rate as a tensor of one float.
+
+    Raises:
+        ValueError: no parameters, or a learning rate that is negative or no finite number.
+        DTypeError: a parameter is no float tensor.
+    """
 
     def __init__(self, params: Sequence[Tensor], lr: float, device: str | None = None) -> None:
-        if lr < 0 or lr != lr:
+        if not (lr >= 0 and math.isfinite(lr)):
             raise ValueError(f"Invalid learning rate: {lr}")
         unique = {id(p): p for p in params}
         self.params = [p.is_param_() for p in unique.values()]
@@ -48,26 +54,43 @@ class Optimizer:
         if missing:
             raise RuntimeError(f"params {missing} of the optimizer have no gradient: call backward() on a loss that uses them "
                                "before step()")
-        return self._step([p.grad for p in self.params]) + self.params + self._state()
+        self._step([p.grad.detach() for p in self.params])
+        return self.params + self._state()
 
     def _state(self) -> list[Tensor]:
+        """Tensors that live from step to step, besides the parameters."""
         return []
 
-    def _step(self, grads: list[Tensor]) -> list[Tensor]:
-        raise TypeError(f"{type(self).__name__} defines no update rule")
+    def _step(self, grads: list[Tensor]) -> None:
+        """Assign the new values to parameters and state."""
+        raise TypeError(f"{type(self).__name__} defines no update rule: override _step")
 
     def _zeros(self) -> list[Tensor]:
         return [Tensor.zeros(*p.shape, dtype=_state_dtype(p), device=p.device) for p in self.params]
 
+    def _subtract(self, p: Tensor, step: Tensor) -> None:
+        p.assign((p.detach() - step).cast(p.dtype))
 
-def _state_dtype(p: Tensor):  # type: ignore[no-untyped-def]
+
+def _state_dtype(p: Tensor) -> DType:
     return p.dtype if p.dtype is dtypes.float64 else dtypes.float32
+
+
+def _norm(t: Tensor) -> Tensor:
+    return t.square().sum().sqrt()
+
+
+def _trust_ratio(weight: Tensor, update: Tensor, scaled: Tensor) -> Tensor:
+    """``scaled``, or 1 where weight or update is all zero."""
+    return ((weight > 0) & (update > 0)).where(scaled, 1.0)
 
 
 class OptimizerGroup(Optimizer):
     """Several optimizers as one."""
 
     def __init__(self, *optimizers: Optimizer) -> None:
+        if not optimizers:
+            raise ValueError("an optimizer group needs at least one optimizer")
         self.optimizers = optimizers
         self.params = [p for o in optimizers for p in o.params]
 
@@ -84,57 +107,117 @@ class OptimizerGroup(Optimizer):
         return [t for o in self.optimizers for t in o.schedule_step()]
 
 
-class SGD(Optimizer):
-    """Stochastic gradient descent with momentum; ``classic`` scales the momentum by the current learning rate."""
+class LARS(Optimizer):
+    """SGD whose rate is scaled for each tensor by ``tcoef * |weight| / |gradient|`` (You, Gitman, Ginsburg 2017).
 
-    def __init__(self, params: Sequence[Tensor], lr: float = 0.001, momentum: float = 0.0, weight_decay: float = 0.0,
-                 nesterov: bool = False, classic: bool = False, device: str | None = None) -> None:
+    Args:
+        classic: the momentum accumulates steps, already scaled by the learning rate of their time, instead of gradients.
+        pre_wd: weight decay is added to the gradient; otherwise it shrinks the weight by ``lr * weight_decay``.
+        ns_steps: Newton-Schulz iterations that orthogonalise the update, with ``ns_coefficients``.
+    """
+
+    def __init__(self, params: Sequence[Tensor], lr: float = 0.001, momentum: float = 0.9, weight_decay: float = 1e-4,
+                 ns_steps: int = 0, ns_coefficients: tuple[float, ...] | None = None, nesterov: bool = False,
+                 classic: bool = True, pre_wd: bool = True, tcoef: float = 0.001, device: str | None = None) -> None:
         super().__init__(params, lr, device)
-        self.momentum, self.wd, self.nesterov, self.classic = momentum, weight_decay, nesterov, classic
+        if ns_steps and not ns_coefficients:
+            raise ValueError(f"ns_steps={ns_steps} needs ns_coefficients, the factors of the iterated polynomial")
+        self.momentum, self.wd, self.tcoef = momentum, weight_decay, tcoef
+        self.nesterov, self.classic, self.pre_wd = nesterov, classic, pre_wd
+        self.ns_steps, self.ns_coefficients = ns_steps, ns_coefficients
         self.b = self._zeros() if momentum else []
 
     def _state(self) -> list[Tensor]:
         return self.b
 
-    def _step(self, grads: list[Tensor]) -> list[Tensor]:
+    def _step(self, grads: list[Tensor]) -> None:
         for i, (p, g) in enumerate(zip(self.params, grads)):
-            g = g.detach() + self.wd * p.detach() if self.wd else g.detach()
-            lr = self.lr.cast(p.dtype)
-            scaled = g * lr if self.classic else g
+            w = p.detach()
+            g = g.cast(_state_dtype(p))
+            rate = self._rate(w, g)
+            if self.wd and self.pre_wd:
+                g = g + self.wd * w
+            if self.classic:
+                g = g * rate
             if self.momentum:
-                self.b[i].assign((self.momentum * self.b[i] + scaled).cast(self.b[i].dtype))
-                scaled = (scaled + self.momentum * self.b[i]) if self.nesterov else self.b[i]
-            p.assign((p.detach() - (scaled if self.classic else scaled * lr)).cast(p.dtype))
-        return []
+                self.b[i].assign(self.momentum * self.b[i] + g)
+                g = g + self.momentum * self.b[i] if self.nesterov else self.b[i]
+            if self.ns_steps and self.ns_coefficients:
+                g = g.reshape(g.shape[0], -1).newton_schulz(self.ns_steps, self.ns_coefficients).reshape(g.shape)
+            if not self.classic:
+                g = g * rate
+            if self.wd and not self.pre_wd:
+                g = g + self.lr * self.wd * w
+            self._subtract(p, g)
+
+    def _rate(self, w: Tensor, g: Tensor) -> Tensor:
+        if not self.tcoef:
+            return self.lr
+        weight, grad = _norm(w), _norm(g)
+        return self.lr * _trust_ratio(weight, grad, self.tcoef * weight / (grad + self.wd * weight))
 
 
-class AdamW(Optimizer):
-    """Adam with decoupled weight decay."""
+class SGD(LARS):
+    """Stochastic gradient descent; ``classic`` momentum is scaled by the learning rate of its time."""
 
-    def __init__(self, params: Sequence[Tensor], lr: float = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8,
-                 weight_decay: float = 0.01, device: str | None = None) -> None:
+    def __init__(self, params: Sequence[Tensor], lr: float = 0.001, momentum: float = 0.0, weight_decay: float = 0.0,
+                 nesterov: bool = False, classic: bool = False, device: str | None = None) -> None:
+        super().__init__(params, lr, momentum, weight_decay, nesterov=nesterov, classic=classic, tcoef=0.0, device=device)
+
+
+class Muon(LARS):
+    """Momentum orthogonalised by Newton-Schulz (Jordan 2024), for matrices; use another optimizer for vectors.
+
+    Raises:
+        ValueError: a parameter has less than two axes.
+    """
+
+    def __init__(self, params: Sequence[Tensor], lr: float = 0.001, momentum: float = 0.95, weight_decay: float = 0.1,
+                 ns_steps: int = 5, ns_coefficients: tuple[float, ...] = (3.4445, -4.775, 2.0315), nesterov: bool = True,
+                 device: str | None = None) -> None:
+        if flat := [i for i, p in enumerate(params) if p.ndim < 2]:
+            raise ValueError(f"Muon updates matrices, but params {flat} have less than two axes: give those to AdamW")
+        super().__init__(params, lr, momentum, weight_decay, ns_steps, ns_coefficients, nesterov, classic=False, pre_wd=False,
+                         tcoef=0.0, device=device)
+
+
+class LAMB(Optimizer):
+    """Adam with decoupled weight decay, its step scaled for each tensor by ``|weight| / |step|`` unless ``adam``
+    (You et al. 2019)."""
+
+    def __init__(self, params: Sequence[Tensor], lr: float = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-6,
+                 weight_decay: float = 0.0, adam: bool = False, device: str | None = None) -> None:
         super().__init__(params, lr, device)
-        self.b1, self.b2, self.eps, self.wd = b1, b2, eps, weight_decay
+        self.b1, self.b2, self.eps, self.wd, self.adam = b1, b2, eps, weight_decay, adam
         self.b1_t, self.b2_t = (Tensor.ones(1, dtype=dtypes.float32, device=self.device) for _ in range(2))
         self.m, self.v = self._zeros(), self._zeros()
 
     def _state(self) -> list[Tensor]:
         return [self.b1_t, self.b2_t, *self.m, *self.v]
 
-    def _step(self, grads: list[Tensor]) -> list[Tensor]:
+    def _step(self, grads: list[Tensor]) -> None:
         self.b1_t *= self.b1
         self.b2_t *= self.b2
-        for i, (p, g) in enumerate(zip(self.params, grads)):
-            g = g.detach()
-            self.m[i].assign((self.b1 * self.m[i] + (1.0 - self.b1) * g).cast(self.m[i].dtype))
-            self.v[i].assign((self.b2 * self.v[i] + (1.0 - self.b2) * (g * g)).cast(self.v[i].dtype))
-            m_hat = self.m[i] / (1.0 - self.b1_t)
-            v_hat = self.v[i] / (1.0 - self.b2_t)
-            up = m_hat / (v_hat.sqrt() + self.eps)
+        for p, g, m, v in zip(self.params, grads, self.m, self.v):
+            w = p.detach()
+            g = g.cast(m.dtype)
+            m.assign(self.b1 * m + (1.0 - self.b1) * g)
+            v.assign(self.b2 * v + (1.0 - self.b2) * (g * g))
+            step = m / (1.0 - self.b1_t) / ((v / (1.0 - self.b2_t)).sqrt() + self.eps)
             if self.wd:
-                up = up + self.wd * p.detach()
-            p.assign((p.detach() - self.lr * up).cast(p.dtype))
-        return []
+                step = step + self.wd * w
+            if not self.adam:
+                weight, length = _norm(w), _norm(step)
+                step = step * _trust_ratio(weight, length, weight / length)
+            self._subtract(p, self.lr * step)
+
+
+class AdamW(LAMB):
+    """Adam with decoupled weight decay."""
+
+    def __init__(self, params: Sequence[Tensor], lr: float = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8,
+                 weight_decay: float = 0.01, device: str | None = None) -> None:
+        super().__init__(params, lr, b1, b2, eps, weight_decay, adam=True, device=device)
 
 
 class Adam(AdamW):

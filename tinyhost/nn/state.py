@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-import pathlib
-import tempfile
-from collections import OrderedDict
+import secrets
+import shutil
+from pathlib import Path
 from typing import Any
 
 from tinyhost.dtype import DType, dtypes
 from tinyhost.env import DEBUG
+from tinyhost.errors import DTypeError, ShapeError
 from tinyhost.helpers import prod, tqdm
 from tinyhost.tensor import Tensor
 
@@ -25,7 +26,7 @@ SAFE_DTYPES: dict[str, DType] = {
     "BF16": dtypes.bfloat16, "F32": dtypes.float32, "F64": dtypes.float64, "F8_E4M3": dtypes.fp8e4m3,
     "F8_E5M2": dtypes.fp8e5m2}
 _SAFE_NAMES = {d: n for n, d in SAFE_DTYPES.items()}
-MAX_HEADER = 100 << 20  # bytes; the format's own limit (safetensors README, "Format")
+MAX_HEADER = 100_000_000  # bytes; the format's own limit (safetensors README, "Benefits")
 
 
 # *** names ***
@@ -57,18 +58,16 @@ def get_state_dict(obj: Any, prefix: str = "", tensor_type: type = Tensor) -> di
 
 
 def _items(x: Any) -> list[tuple[Any, Any]]:
+    """What a container or an object holds, by name."""
     if hasattr(x, "_asdict"):
         return list(x._asdict().items())
-    if isinstance(x, (dict, OrderedDict)):
+    if isinstance(x, dict):
         return list(x.items())
     if isinstance(x, (list, tuple)):
         return list(enumerate(x))
-    return list(vars(x).items()) if hasattr(x, "__dict__") and not isinstance(x, type) and not callable_without_state(x) else []
-
-
-def callable_without_state(x: Any) -> bool:
-    """Functions have a ``__dict__`` but hold no parameters."""
-    return hasattr(x, "__code__")
+    if isinstance(x, type) or not hasattr(x, "__dict__") or hasattr(x, "__code__") or "__wrapped__" in vars(x):
+        return []  # functions, also decorated ones, hold no parameters
+    return list(vars(x).items())
 
 
 def get_parameters(obj: Any) -> list[Tensor]:
@@ -80,9 +79,12 @@ def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = Tr
                     consume: bool = False, realize: bool = True) -> list[Tensor]:
     """Give the tensors of ``model`` the values of ``state_dict``; returns those that were given.
 
+    Values are moved to the device and cast to the dtype of the model's tensors. Nothing is changed if a name or a shape is
+    wrong.
+
     Raises:
         KeyError: ``strict`` and a name is missing from ``state_dict``.
-        ValueError: a shape differs.
+        ShapeError: a shape differs.
     """
     own = get_state_dict(model)
     if DEBUG.value >= 1 and len(state_dict) > len(own):
@@ -91,28 +93,26 @@ def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = Tr
     if strict and missing:
         raise KeyError(f"state_dict has no {missing}; it has {sorted(state_dict)[:20]}: load with strict=False to keep the "
                        "model's own values for those")
-    loaded = []
-    for name in tqdm(list(own), desc="loading weights", disable=not verbose or DEBUG.value < 1):
-        if name not in state_dict:
-            continue
-        new, old = state_dict[name], own[name]
-        if new.shape != old.shape:
-            raise ValueError(f"Shape mismatch in layer `{name}`: Expected shape {old.shape}, but found {new.shape} in state dict.")
-        old.replace(new.to(old.device).cast(old.dtype))
+    given = {name: old for name, old in own.items() if name in state_dict}
+    for name, old in given.items():
+        if (new := state_dict[name]).shape != old.shape:
+            raise ShapeError(f"Shape mismatch in layer `{name}`: Expected shape {old.shape}, but found {new.shape} in state dict.")
+    for name in tqdm(list(given), desc="loading weights", disable=not verbose or DEBUG.value < 1):
+        old = given[name]
+        old.replace(state_dict[name].to(old.device).cast(old.dtype))
         if realize:
             old.realize()
         if consume:
             del state_dict[name]
-        loaded.append(old)
-    return loaded
+    return list(given.values())
 
 
 # *** safetensors ***
-def _as_disk(fn: Tensor | str | pathlib.Path) -> Tensor:
-    return fn if isinstance(fn, Tensor) else Tensor(pathlib.Path(fn))
+def _as_disk(fn: Tensor | str | os.PathLike[str]) -> Tensor:
+    return fn if isinstance(fn, Tensor) else Tensor(Path(fn))
 
 
-def safe_load_metadata(t: Tensor | str | pathlib.Path) -> tuple[Tensor, int, dict[str, Any]]:
+def safe_load_metadata(t: Tensor | str | os.PathLike[str]) -> tuple[Tensor, int, dict[str, Any]]:
     """(file bytes, offset of the data, header) of a safetensors file.
 
     Raises:
@@ -125,48 +125,69 @@ def safe_load_metadata(t: Tensor | str | pathlib.Path) -> tuple[Tensor, int, dic
     length = int.from_bytes(bytes(t[0:8].data()), "little")
     if length > MAX_HEADER or 8 + length > size:
         raise ValueError(f"safetensors header of {length} bytes does not fit a file of {size} bytes: truncated or not this format")
-    try:
-        header = json.loads(bytes(t[8:8 + length].data()))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as e:
-        raise ValueError(f"safetensors header is no JSON: {e}") from e
-    if not isinstance(header, dict):
-        raise ValueError(f"safetensors header is a {type(header).__name__}, not an object")
+    header = _parsed(bytes(t[8:8 + length].data()) if length else b"")
     return t, 8 + length, header
+
+
+def _parsed(text: bytes) -> dict[str, Any]:
+    # an entry takes some 50 bytes and holds three lists or objects: text that nests more is refused before it takes memory
+    if text.count(b"[") + text.count(b"{") > len(text) // 12 + 16 or text.count(b",") > len(text) // 4 + 16:
+        raise ValueError(f"safetensors header of {len(text)} bytes holds more lists than entries could: not this format")
+    try:
+        header = json.loads(text, object_pairs_hook=_distinct)
+    except (ValueError, RecursionError) as e:
+        raise ValueError(f"safetensors header is malformed: {e}") from e
+    if not isinstance(header, dict):
+        raise ValueError(f"safetensors header is malformed: a {type(header).__name__}, not an object")
+    if not isinstance(header.get("__metadata__", {}), dict):
+        raise ValueError("safetensors header is malformed: __metadata__ is no object")
+    return header
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        names = [k for k, _ in pairs]
+        raise ValueError(f"the name {next(k for k in names if names.count(k) > 1)!r} stands twice")
+    return out
 
 
 def _checked(name: str, entry: Any, room: int) -> tuple[DType, tuple[int, ...], int, int]:
     """(dtype, shape, start, stop) of one header entry, against ``room`` bytes of data."""
     if not isinstance(entry, dict) or not {"dtype", "shape", "data_offsets"} <= entry.keys():
-        raise ValueError(f"safetensors entry {name!r} needs dtype, shape and data_offsets, got {str(entry)[:100]}")
+        raise ValueError(f"safetensors entry {name!r} needs dtype, shape and data_offsets, got {entry!r:.100}")
     dtype, shape, offsets = SAFE_DTYPES.get(str(entry["dtype"])), entry["shape"], entry["data_offsets"]
     if dtype is None:
-        raise ValueError(f"safetensors entry {name!r} has unknown dtype {entry['dtype']!r}: known are {sorted(SAFE_DTYPES)}")
-    if not isinstance(shape, list) or not all(type(d) is int and d >= 0 for d in shape):
-        raise ValueError(f"safetensors entry {name!r} has shape {shape!r}: expected a list of sizes")
+        raise ValueError(f"safetensors entry {name!r} has unknown dtype {entry['dtype']!r:.100}: known are {sorted(SAFE_DTYPES)}")
+    if not isinstance(shape, list) or not all(type(d) is int and 0 <= d < 2**63 for d in shape):
+        raise ValueError(f"safetensors entry {name!r} has shape {shape!r:.100}: expected a list of sizes")
     if not isinstance(offsets, list) or len(offsets) != 2 or not all(type(o) is int for o in offsets):
-        raise ValueError(f"safetensors entry {name!r} has data_offsets {offsets!r}: expected [start, stop]")
+        raise ValueError(f"safetensors entry {name!r} has data_offsets {offsets!r:.100}: expected [start, stop]")
     start, stop = offsets
     want = prod(shape) * dtype.itemsize
     if not 0 <= start <= stop <= room or stop - start != want:
-        raise ValueError(f"safetensors entry {name!r}: bytes {start} to {stop} do not hold {shape} of {dtype} ({want} bytes) in "
-                         f"{room} bytes of data: the file is truncated or damaged")
+        raise ValueError(f"safetensors entry {name!r}: bytes {start} to {stop} do not hold {shape!r:.100} of {dtype} ({want} "
+                         f"bytes) in {room} bytes of data: the file is truncated or damaged")
     return dtype, tuple(shape), start, stop
 
 
-def safe_load(fn: Tensor | str | pathlib.Path) -> dict[str, Tensor]:
+def safe_load(fn: Tensor | str | os.PathLike[str]) -> dict[str, Tensor]:
     """Tensors of a safetensors file, on the DISK device until moved.
 
     Raises:
-        ValueError: the file is truncated, its header is malformed, or entries overlap.
+        ValueError: the file is truncated, its header is malformed, or entries overlap or leave gaps.
     """
     t, start, header = safe_load_metadata(fn)
     room = int(t.nbytes()) - start
     checked = {k: _checked(k, v, room) for k, v in header.items() if k != "__metadata__"}
     end = 0
     for name, (_, _, lo, hi) in sorted(checked.items(), key=lambda kv: kv[1][2:]):
-        if lo < end:
-            raise ValueError(f"safetensors entry {name!r} overlaps the one before it (byte {lo} < {end})")
-        end = max(end, hi)
+        if lo != end:
+            what = "overlaps the one before it" if lo < end else "leaves a gap after the one before it"
+            raise ValueError(f"safetensors entry {name!r} {what}: it starts at byte {lo}, not {end}")
+        end = hi
+    if end != room:
+        raise ValueError(f"safetensors entries end at byte {end} of {room}: the header does not belong to the data")
     return {k: _entry(t, start, *v) for k, v in checked.items()}
 
 
@@ -176,30 +197,43 @@ def _entry(t: Tensor, data: int, dtype: DType, shape: tuple[int, ...], lo: int, 
     return t[data + lo:data + hi].bitcast(dtype).reshape(shape)
 
 
-def safe_save(tensors: dict[str, Tensor], fn: str | pathlib.Path, metadata: dict[str, Any] | None = None) -> None:
+def safe_save(tensors: dict[str, Tensor], fn: str | os.PathLike[str], metadata: dict[str, Any] | None = None) -> None:
     """Write ``tensors`` as a safetensors file, whole or not at all.
 
     Raises:
-        TypeError: a dtype has no safetensors name.
+        DTypeError: a dtype has no safetensors name.
+        ValueError: a name that the format reserves.
     """
+    # wide elements first, so that every tensor is aligned
+    order = sorted(tensors.items(), key=lambda kv: -kv[1].dtype.itemsize)
+    text = _header(order, metadata)
+    path = Path(os.path.realpath(fn))
+    temp = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        with open(temp, "xb") as f:
+            f.write(len(text).to_bytes(8, "little") + text)
+            for _, t in order:
+                f.write(t.data().cast("B") if t.numel() else b"")
+            f.flush()
+            os.fsync(f.fileno())
+        if path.exists():
+            shutil.copymode(path, temp)
+        os.replace(temp, path)
+    except BaseException:
+        temp.unlink(missing_ok=True)
+        raise
+
+
+def _header(tensors: list[tuple[str, Tensor]], metadata: dict[str, Any] | None) -> bytes:
     header: dict[str, Any] = {"__metadata__": {k: str(v) for k, v in metadata.items()}} if metadata else {}
     offset = 0
-    for name, t in tensors.items():
+    for name, t in tensors:
+        if not isinstance(name, str) or name == "__metadata__":
+            raise ValueError(f"a safetensors entry is named by text other than '__metadata__', got {name!r}")
         if t.dtype not in _SAFE_NAMES:
-            raise TypeError(f"safetensors has no name for dtype {t.dtype} of {name!r}: cast it first")
-        size = t.numel() * t.dtype.itemsize
+            raise DTypeError(f"safetensors has no name for dtype {t.dtype} of {name!r}: cast it first")
+        size = int(t.nbytes())
         header[name] = {"dtype": _SAFE_NAMES[t.dtype], "shape": list(t.shape), "data_offsets": [offset, offset + size]}
         offset += size
     text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    path = pathlib.Path(fn)
-    fd, temp = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}-")
-    try:
-        with os.fdopen(fd, "wb") as f:
-            f.write(len(text).to_bytes(8, "little") + text)
-            for t in tensors.values():
-                f.write(t.contiguous().data().cast("B") if t.numel() else b"")
-        os.replace(temp, path)
-    except BaseException:
-        os.unlink(temp)
-        raise
+    return text + b" " * (-len(text) % 8)

@@ -831,7 +831,7 @@ def _own_factor(u: UOp) -> int:
 _VIEWS = GroupOp.Movement | {Ops.DETACH}
 _STORAGE = frozenset({Ops.BUFFER, Ops.PARAM, Ops.STAGE, Ops.MSELECT, Ops.MSTACK})
 _CALLS = frozenset({Ops.CALL, Ops.FUNCTION})
-Variable = UOp
+Variable = UOp.variable
 
 
 def _is_address_call(u: UOp) -> bool:

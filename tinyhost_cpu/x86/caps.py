@@ -4,6 +4,7 @@ The arch field is ``level[,+-feature]*``: "x86-64-v3", "x86-64-v3,-fma" or "" fo
 /proc/cpuinfo and, where that is absent, gives an error that asks for the level. This back end's floor is x86-64-v3: it
 emits VEX-encoded vector instructions only.
 """
+
 from __future__ import annotations
 
 import functools
@@ -30,7 +31,7 @@ DTYPES = frozenset(dtypes.ints) | {dtypes.bool, dtypes.float16, dtypes.bfloat16,
 def level_features(level: str) -> frozenset[str]:
     """All features of ``level``, those of the levels below included."""
     names = list(LEVELS)
-    return frozenset().union(*(LEVELS[n] for n in names[:names.index(level) + 1]))
+    return frozenset().union(*(LEVELS[n] for n in names[: names.index(level) + 1]))
 
 
 @functools.cache
@@ -45,8 +46,9 @@ def host_features() -> frozenset[str]:
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError as e:
-        raise RendererUnavailable(f"cannot detect the features of this processor: {e}; name a level, "
-                                  "for example DEV=CPU:X86:x86-64-v3") from e
+        raise RendererUnavailable(
+            f"cannot detect the features of this processor: {e}; name a level, for example DEV=CPU:X86:x86-64-v3"
+        ) from e
     flags = next((line.partition(":")[2] for line in text.splitlines() if line.startswith("flags")), "")
     return frozenset(flags.split())
 
@@ -90,8 +92,9 @@ def check_features(arch: str) -> frozenset[str]:
     missing = sorted(NEEDED - features)
     if missing:
         what = f"arch {arch!r}" if arch else "this processor"
-        raise RendererUnavailable(f"the X86 renderer needs x86-64-v3, but {what} lacks {', '.join(missing)}; "
-                                  "use CPU:LLVM or CPU:CLANG")
+        raise RendererUnavailable(
+            f"the X86 renderer needs x86-64-v3, but {what} lacks {', '.join(missing)}; use CPU:LLVM or CPU:CLANG"
+        )
     return features
 
 
@@ -114,7 +117,17 @@ def capabilities(arch: str = "", threads: int | None = None) -> Capabilities:
     """What code for ``arch`` may rely on; opens nothing."""
     features = check_features(arch)
     return Capabilities(
-        host_visible=True, threads=processor_count() if threads is None else threads, max_kernel_buffers=None,
-        vector_bytes=32, vector_registers=16, scalar_registers=14, masked=True, gather=False, fma="fma" in features,
-        l1_bytes=_cache_bytes(0, 32 << 10), l2_bytes=_cache_bytes(2, 1 << 20), llc_bytes=_cache_bytes(3, 32 << 20),
-        dtypes=DTYPES)
+        host_visible=True,
+        threads=processor_count() if threads is None else threads,
+        max_kernel_buffers=None,
+        vector_bytes=32,
+        vector_registers=16,
+        scalar_registers=14,
+        masked=True,
+        gather=False,
+        fma="fma" in features,
+        l1_bytes=_cache_bytes(0, 32 << 10),
+        l2_bytes=_cache_bytes(2, 1 << 20),
+        llc_bytes=_cache_bytes(3, 32 << 20),
+        dtypes=DTYPES,
+    )

@@ -5,22 +5,20 @@ of the manual and gives bytes: it is the hot path and checks nothing that the fo
 ``Reg``, ``Mem`` and ``Imm`` and finds the form. A memory operand is base + index * scale + displacement; nothing is
 RIP-relative. VEX operands use the two-byte prefix where it exists.
 """
+
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from tinyhost_cpu.x86.insns import (
-    GPR_KINDS,
     IMM8,
     IMM16,
     IMM32,
     IMM64,
-    IMM_KINDS,
-    KIND_BITS,
     MEM,
     REL8,
     REL32,
-    VEC_KINDS,
     VMEM_X,
     VMEM_Y,
     XMM,
@@ -39,13 +37,13 @@ class Reg(NamedTuple):
 
 
 class Mem(NamedTuple):
-    """A memory operand; ``index`` -1 means none, ``bits`` 0 leaves the access width to the form.
+    """A memory operand; ``idx``, the index register, is -1 for none, ``bits`` 0 leaves the access width to the form.
 
     ``wide`` asks for a 32-bit displacement where 8 bits would do; ``vector`` is XMM or YMM when the index is a vector.
     """
 
     base: int
-    index: int = -1
+    idx: int = -1
     scale: int = 1
     disp: int = 0
     bits: int = 0
@@ -86,10 +84,10 @@ def _make_memory_tail(reg: int, mem: Mem) -> bytes:
         mod, tail = 0x80, disp.to_bytes(4, "little", signed=True)
     else:
         raise FormError(f"displacement {disp} does not fit 32 bits; add it to the base register")
-    if mem.index >= 0:
-        if mem.index == 4 and not mem.vector:
+    if mem.idx >= 0:
+        if mem.idx == 4 and not mem.vector:
             raise FormError("rsp cannot be an index register")
-        return bytes((mod | reg << 3 | 4, _SCALE[mem.scale] | (mem.index & 7) << 3 | base)) + tail
+        return bytes((mod | reg << 3 | 4, _SCALE[mem.scale] | (mem.idx & 7) << 3 | base)) + tail
     if base == 4:  # rsp and r12 need a SIB byte
         return bytes((mod | reg << 3 | 4, 0x20 | base)) + tail
     return bytes((mod | reg << 3 | base,)) + tail
@@ -100,11 +98,12 @@ def _immediate(form: Form, ops: Sequence[Any]) -> bytes:
     if form.s >= 0:
         return bytes((ops[form.s] << 4,))
     size = form.imm_bytes
-    return (ops[form.i] & ((1 << size * 8) - 1)).to_bytes(size, "little")
+    value: int = ops[form.i] & ((1 << size * 8) - 1)
+    return value.to_bytes(size, "little")
 
 
 def _encode_vex(form: Form, ops: Sequence[Any]) -> bytes:
-    reg = ops[form.r] if form.r >= 0 else form.ext
+    reg: int = ops[form.r] if form.r >= 0 else form.ext
     vvvv = ops[form.v] if form.v >= 0 else 0
     rm = ops[form.m]
     if rm.__class__ is int:
@@ -112,7 +111,7 @@ def _encode_vex(form: Form, ops: Sequence[Any]) -> bytes:
         xb = 0x40 | (0x20 if rm < 8 else 0)
     else:
         tail = _memory_tail(reg & 7, rm)
-        xb = (0x40 if rm.index < 8 else 0) | (0x20 if rm.base < 8 else 0)
+        xb = (0x40 if rm.idx < 8 else 0) | (0x20 if rm.base < 8 else 0)
     r = 0x80 if reg < 8 else 0
     low = (~vvvv & 15) << 3 | form.length << 2 | form.pp
     if xb == 0x60 and form.map == 1 and not form.w:
@@ -136,8 +135,8 @@ def _encode_legacy(form: Form, ops: Sequence[Any]) -> bytes:
             high = rm
         else:
             tail = _memory_tail(reg & 7, rm)
-            rex |= (0x44 if reg > 7 else 0) | (0x42 if rm.index > 7 else 0) | (0x41 if rm.base > 7 else 0)
-            high = max(rm.base & -(rm.base < 8), rm.index & -(rm.index < 8))
+            rex |= (0x44 if reg > 7 else 0) | (0x42 if rm.idx > 7 else 0) | (0x41 if rm.base > 7 else 0)
+            high = max(rm.base & -(rm.base < 8), rm.idx & -(rm.idx < 8))
         # byte operations name registers 4-7 (spl, bpl, sil, dil) only under a REX prefix
         if form.byte and (high > 3 or form.r >= 0 and reg > 3):
             rex |= 0x40
@@ -187,6 +186,11 @@ def operand_kind(operand: Reg | Mem | Imm) -> int:
     return imm_kinds(operand.value, operand.bits)
 
 
+def plain_operand(operand: Reg | Mem | Imm) -> Any:
+    """The operand as ``assemble`` takes it."""
+    return operand.num if isinstance(operand, Reg) else operand.value if isinstance(operand, Imm) else operand
+
+
 def encode(op: X86Op, *operands: Reg | Mem | Imm) -> bytes:
     """Machine code of ``op`` with ``operands`` in the order of the manual.
 
@@ -198,8 +202,4 @@ def encode(op: X86Op, *operands: Reg | Mem | Imm) -> bytes:
     '0344b70a'
     """
     form = op.form(tuple(map(operand_kind, operands)))
-    return assemble(form, [o.num if isinstance(o, Reg) else o.value if isinstance(o, Imm) else o for o in operands])
-
-
-__all__ = ["GPR_KINDS", "IMM_KINDS", "KIND_BITS", "VEC_KINDS", "Imm", "Mem", "Reg", "assemble", "encode", "imm_kinds",
-           "operand_kind"]
+    return assemble(form, [plain_operand(o) for o in operands])

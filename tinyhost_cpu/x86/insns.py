@@ -5,10 +5,12 @@ Takes the text of the ``table_*`` modules; gives ``X86Ops`` (one ``X86Op`` per m
 parsed when its mnemonic is first used, so start-up pays for no instruction that a program does not contain.
 Encoding a form is ``encode``, printing it is ``printer``; neither keeps facts of its own.
 """
+
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from tinyhost.ops import Ops
 from tinyhost_cpu.x86 import table_float, table_general, table_integer
@@ -21,9 +23,26 @@ REL8, REL32, IMPLICIT = 1 << 15, 1 << 16, 1 << 17
 GPR_KINDS, VEC_KINDS, IMM_KINDS = R8 | R16 | R32 | R64, XMM | YMM | ZMM, IMM8 | IMM16 | IMM32 | IMM64
 KIND_BITS = {R8: 8, R16: 16, R32: 32, R64: 64, XMM: 128, YMM: 256, ZMM: 512}
 
-_WORD_KIND = {"r8": R8, "r16": R16, "r32": R32, "r64": R64, "xmm": XMM, "ymm": YMM, "zmm": ZMM, "k": MASK,
-              "imm8": IMM8, "imm16": IMM16, "imm32": IMM32, "imm64": IMM64, "rel8": REL8, "rel32": REL32,
-              "vm32x": VMEM_X, "vm64x": VMEM_X, "vm32y": VMEM_Y, "vm64y": VMEM_Y}
+_WORD_KIND = {
+    "r8": R8,
+    "r16": R16,
+    "r32": R32,
+    "r64": R64,
+    "xmm": XMM,
+    "ymm": YMM,
+    "zmm": ZMM,
+    "k": MASK,
+    "imm8": IMM8,
+    "imm16": IMM16,
+    "imm32": IMM32,
+    "imm64": IMM64,
+    "rel8": REL8,
+    "rel32": REL32,
+    "vm32x": VMEM_X,
+    "vm64x": VMEM_X,
+    "vm32y": VMEM_Y,
+    "vm64y": VMEM_Y,
+}
 _IMPLICIT_REG = {"<eax>": 0, "<rax>": 0, "<cl>": 1, "<edx>": 2, "<rdx>": 2}
 _IMM_BYTES = {"ib": 1, "iw": 2, "id": 4, "io": 8, "cb": 1, "cd": 4}
 _PREFIX = {"66": 1, "F3": 2, "F2": 3}
@@ -34,7 +53,7 @@ class FormError(ValueError):
 
 
 class Operand:
-    """One operand of a form: the ``kinds`` it takes, its ``access`` ("R", "W" or "X"), memory size, implied register."""
+    """One operand of a form: the ``kinds`` it takes, ``access`` ("R", "W" or "X"), memory size, implied register."""
 
     __slots__ = ("access", "kinds", "bits", "fixed", "text")
 
@@ -63,8 +82,31 @@ class Form:
     the register in imm[7:4]; -1 where there is none. ``o`` is the register added to the opcode byte.
     """
 
-    __slots__ = ("op", "operands", "explicit", "implicit", "vex", "pp", "map", "w", "length", "opcode", "ext", "imm_bytes", "r",
-                 "m", "v", "i", "s", "o", "byte", "line", "encoder", "tied", "has_def")
+    __slots__ = (
+        "op",
+        "operands",
+        "explicit",
+        "implicit",
+        "vex",
+        "pp",
+        "map",
+        "w",
+        "length",
+        "opcode",
+        "ext",
+        "imm_bytes",
+        "r",
+        "m",
+        "v",
+        "i",
+        "s",
+        "o",
+        "byte",
+        "line",
+        "encoder",
+        "tied",
+        "has_def",
+    )
 
     def __init__(self, op: "X86Op", line: str) -> None:
         _, operands, roles, encoding = (part.strip() for part in line.split("|"))
@@ -148,13 +190,28 @@ class X86Op:
         reads_flags, writes_flags: effect on the flags. implicit_results: whether it defines two fixed registers.
     """
 
-    __slots__ = ("name", "number", "entry", "latency", "reads_flags", "writes_flags", "implicit_results", "_lines", "_forms", "_found")
+    __slots__ = (
+        "name",
+        "number",
+        "entry",
+        "latency",
+        "reads_flags",
+        "writes_flags",
+        "implicit_results",
+        "_lines",
+        "_forms",
+        "_found",
+    )
 
-    def __init__(self, name: str, number: int, lines: Sequence[str], entry: str = "", latency: str = "", flags: str = "") -> None:
+    def __init__(
+        self, name: str, number: int, lines: Sequence[str], entry: str = "", latency: str = "", flags: str = ""
+    ) -> None:
         self.name, self.number, self.entry, self.latency = name, number, entry, latency
         self.reads_flags, self.writes_flags = "r" in flags, "w" in flags
         self.implicit_results = name in ("IDIV", "DIV")
-        self._lines, self._forms, self._found = lines, (), {}  # type: ignore[var-annotated]
+        self._lines = lines
+        self._forms: tuple[Form, ...] = ()
+        self._found: dict[tuple[int, ...], Form] = {}
 
     @property
     def forms(self) -> tuple[Form, ...]:
@@ -217,7 +274,7 @@ class OpcodeTable:
                     entry, latency, *rest = (part.strip() for part in line[1:].split(";"))
                     flags = rest[0].partition("=")[2] if rest else ""
                     continue
-                name = line[:line.index(" ")]
+                name = line[: line.index(" ")]
                 op = self._ops.get(name)
                 if op is None:
                     op = self._ops[name] = X86Op(name, number := number + 1, [], entry, latency, flags)
@@ -232,7 +289,8 @@ class OpcodeTable:
         return op
 
     def __getitem__(self, name: str) -> X86Op:
-        return getattr(self, name)
+        op: X86Op = getattr(self, name)
+        return op
 
     def __iter__(self) -> Iterator[X86Op]:
         return iter(self._load().values())

@@ -5,6 +5,7 @@ comparison) extends first. Vector forms that AVX2 lacks but a short sequence giv
 shifts, 64-bit and NaN-propagating maxima) are here; what ``renderer.NATIVE`` does not list never arrives.
 float16 and bfloat16 are computed in float32 and rounded, which for + - * / sqrt is the correct rounding.
 """
+
 from __future__ import annotations
 
 from tinyhost.dtype import DType, dtypes
@@ -13,12 +14,13 @@ from tinyhost.ops import Ops
 from tinyhost.renderer.isa.selection import Selection
 from tinyhost.uop import UOp
 from tinyhost_cpu.x86.insns import X86Ops
-from tinyhost_cpu.x86.isel_bool import A, AE, B, CONDITION_NAMES, G, L, logic, through_float
+from tinyhost_cpu.x86.isel_bool import CONDITION_NAMES, B, L, logic, through_float
 from tinyhost_cpu.x86.operands import (
     FLOAT_OF_WIDTH,
     HALVES,
     NO_INDEX,
     as_int,
+    by_lanes,
     float_constant,
     float_op,
     fold,
@@ -29,7 +31,6 @@ from tinyhost_cpu.x86.operands import (
     int_literal,
     int_vec_op,
     lanes_of,
-    ones,
     reg,
     short_imm,
     splat,
@@ -65,7 +66,9 @@ def _float_binary(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
     if u.op in _COMMUTES and foldable(sel, a, dtype, lanes) and not foldable(sel, b, dtype, lanes):
         a, b = b, a
     left = vec(sel, a, dtype, lanes)
-    return sel.emit(float_op(_FLOAT_BINARY[u.op], dtype, lanes), dtype, (left, *vec_or_mem(sel, b, dtype, lanes)), lanes)
+    return sel.emit(
+        float_op(_FLOAT_BINARY[u.op], dtype, lanes), dtype, (left, *vec_or_mem(sel, b, dtype, lanes)), lanes
+    )
 
 
 # *** scalar integers ***
@@ -85,7 +88,9 @@ def _int_operand(sel: Selection, u: UOp, size: int) -> tuple[UOp, ...]:
 
 def _int_scalar(sel: Selection, u: UOp, dtype: DType) -> UOp:
     a, b = u.src
-    if u.op in _COMMUTES and (int_literal(a) is not None or (a in sel.pending and b not in sel.pending and int_literal(b) is None)):
+    if u.op in _COMMUTES and (
+        int_literal(a) is not None or (a in sel.pending and b not in sel.pending and int_literal(b) is None)
+    ):
         a, b = b, a
     size = _work_size(dtype)
     left = as_int(sel, reg(sel, a), size)
@@ -102,7 +107,9 @@ def _lea(sel: Selection, left: UOp, right: UOp, size: int) -> UOp:
     base = view(sel, left, dtypes.int64)
     if right.op is Ops.CAST:
         return sel.emit(X86Ops.LEA, int_dtype(size), (base, NO_INDEX, right, imm(dtypes.uint8, 1)))
-    return sel.emit(X86Ops.LEA, int_dtype(size), (base, view(sel, right, dtypes.int64), short_imm(0), imm(dtypes.uint8, 1)))
+    return sel.emit(
+        X86Ops.LEA, int_dtype(size), (base, view(sel, right, dtypes.int64), short_imm(0), imm(dtypes.uint8, 1))
+    )
 
 
 def extended(sel: Selection, u: UOp) -> UOp:
@@ -165,7 +172,7 @@ def divide(sel: Selection, u: UOp) -> UOp:
     """CDIV, CMOD of scalars: IDIV or DIV in rdx:rax. Decomposition keeps zero divisors and overflow away."""
     dtype = u.dtype
     if lanes_of(u) > 1:
-        raise CompileError(f"no vector division of {dtype}: {u!r} must be taken apart into lanes")
+        return by_lanes(sel, u)
     signed = dtype in dtypes.sints
     size = _work_size(dtype)
     work = int_dtype(size)
@@ -212,16 +219,23 @@ def _multiply_vector(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
 
     def emit(op: str, *src: UOp) -> UOp:
         return sel.emit(X86Ops[op], dtype, src, lanes)
+
     # low*low + ((high_a*b + a*high_b) << 32)
     by32 = imm(dtypes.int8, 32)
-    cross = emit("VPADDQ", emit("VPMULUDQ", emit("VPSRLQ", left, by32), right), emit("VPMULUDQ", left, emit("VPSRLQ", right, by32)))
+    cross = emit(
+        "VPADDQ",
+        emit("VPMULUDQ", emit("VPSRLQ", left, by32), right),
+        emit("VPMULUDQ", left, emit("VPSRLQ", right, by32)),
+    )
     return emit("VPADDQ", emit("VPMULUDQ", left, right), emit("VPSLLQ", cross, by32))
 
 
 def _multiply_bytes(sel: Selection, left: UOp, right: UOp, dtype: DType, lanes: int) -> UOp:
     """Products of bytes: even and odd ones as 16-bit products."""
+
     def emit(op: str, *src: UOp) -> UOp:
         return sel.emit(X86Ops[op], dtype, src, lanes)
+
     by8 = imm(dtypes.int8, 8)
     even = emit("VPMULLW", left, right)
     odd = emit("VPMULLW", emit("VPSRLW", left, by8), emit("VPSRLW", right, by8))
@@ -234,6 +248,8 @@ def _shift_vector(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
     size, bits = dtype.itemsize, dtype.itemsize * 8
     arithmetic = u.op is Ops.SHR and dtype in dtypes.sints
     count = uniform_literal(u.src[1])
+    if count is None and size < 4:
+        return by_lanes(sel, u)
     if count is None:
         counts = _count_vector(sel, u.src[1], size, lanes)
         if arithmetic and size == 8:
@@ -390,7 +406,12 @@ def mulacc(sel: Selection, u: UOp) -> UOp:
         return sel.value(UOp(Ops.ADD, (UOp(Ops.MUL, (a, b)), c)))
     if foldable(sel, a, dtype, lanes) and not foldable(sel, b, dtype, lanes):
         a, b = b, a
-    if not _ends_here(sel, c, lanes) and foldable(sel, c, dtype, lanes) or not _ends_here(sel, c, lanes) and _ends_here(sel, a, lanes):
+    if (
+        not _ends_here(sel, c, lanes)
+        and foldable(sel, c, dtype, lanes)
+        or not _ends_here(sel, c, lanes)
+        and _ends_here(sel, a, lanes)
+    ):
         src = (vec(sel, a, dtype, lanes), vec(sel, b, dtype, lanes), *vec_or_mem(sel, c, dtype, lanes))
         return sel.emit(float_op("VFMADD213", dtype, lanes), dtype, src, lanes)
     src = (vec(sel, c, dtype, lanes), vec(sel, a, dtype, lanes), *vec_or_mem(sel, b, dtype, lanes))
@@ -400,7 +421,3 @@ def mulacc(sel: Selection, u: UOp) -> UOp:
 def _ends_here(sel: Selection, u: UOp, lanes: int) -> bool:
     """Whether the register of ``u`` is read by this instruction only."""
     return sel.uses.get(u) == 1 and not u.is_const and (lanes == 1 or bool(u.shape)) and u not in sel.pending
-
-
-__all__ = ["A", "AE", "G", "as_int", "binary", "divide", "extend_register", "extended", "float_one", "maximum", "mulacc",
-           "negate", "ones", "shift", "splat_bits", "unary", "uniform_literal"]

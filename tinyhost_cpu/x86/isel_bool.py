@@ -1,10 +1,11 @@
 """Selection of comparisons, bool logic and WHERE.
 
-A scalar bool has one of three forms: flags (an integer comparison that only branches, conditional moves and gates read),
-0 or 1 in a general-purpose register, or a mask in a vector register (every float comparison: UCOMIS sets carry, zero and
-parity together on a NaN, so the flags cannot tell the cases apart; Intel SDM 2B UCOMISS). A bool vector is always a mask
-of the width of what was compared. Each form is turned into another where a reader needs it.
+A scalar bool has one of three forms: flags (an integer comparison that only branches, conditional moves and gates
+read), 0 or 1 in a general-purpose register, or a mask in a vector register (every float comparison: UCOMIS sets carry,
+zero and parity together on a NaN, so the flags cannot tell the cases apart; Intel SDM 2B UCOMISS). A bool vector is
+always a mask of the width of what was compared. Each form is turned into another where a reader needs it.
 """
+
 from __future__ import annotations
 
 from tinyhost.dtype import DType, dtypes
@@ -64,7 +65,12 @@ def find_flag_only(sel: Selection, uops: list[UOp]) -> None:
 
 # *** flags ***
 def _is_inverse(u: UOp) -> bool:
-    return u.op in (Ops.XOR, Ops.CMPNE) and u.src[0].dtype is dtypes.bool and u.src[1].is_const and bool(u.src[1].const_value)
+    return (
+        u.op in (Ops.XOR, Ops.CMPNE)
+        and u.src[0].dtype is dtypes.bool
+        and u.src[1].is_const
+        and bool(u.src[1].const_value)
+    )
 
 
 def condition_of(sel: Selection, gate: UOp) -> tuple[UOp, int]:
@@ -146,8 +152,13 @@ def mask_of(sel: Selection, u: UOp, width: int, lanes: int, exact: bool = False)
     """A bool as a mask of ``width`` bytes per lane; ``exact`` clears the lanes behind the last one."""
     if u.is_const:
         dtype = int_dtype(width)
-        return ones(sel, dtype, lanes) if u.const_value and not exact else _exact_ones(sel, dtype, lanes) \
-            if u.const_value else zero(sel, dtype, lanes)
+        return (
+            ones(sel, dtype, lanes)
+            if u.const_value and not exact
+            else _exact_ones(sel, dtype, lanes)
+            if u.const_value
+            else zero(sel, dtype, lanes)
+        )
     if not u.shape:
         node = _scalar_mask(sel, u, width)
         node = node if lanes == 1 else splat_mask(sel, node, width, lanes)
@@ -226,7 +237,9 @@ def compare(sel: Selection, u: UOp) -> UOp:
     if dtype.is_float:
         left = vec(sel, a, dtype, lanes)
         right = vec_or_mem(sel, b, dtype, lanes)
-        return sel.emit(float_op("VCMP", dtype, lanes), dtype, (left, *right, imm(dtypes.uint8, _FLOAT_PREDICATE[u.op])), lanes)
+        return sel.emit(
+            float_op("VCMP", dtype, lanes), dtype, (left, *right, imm(dtypes.uint8, _FLOAT_PREDICATE[u.op])), lanes
+        )
     if lanes == 1:
         return _set(sel, u)
     return _compare_masks(sel, u, lanes) if dtype is dtypes.bool else _compare_vectors(sel, u, dtype, lanes)

@@ -4,6 +4,7 @@ Integers wrap; a float becomes an integer toward zero and saturates, NaN gives 0
 the smallest integer for everything out of range, so each is guarded); float to float rounds once, to nearest even. A
 conversion from float64 to 16 bits goes through float32 rounded to odd, so that the second rounding is the only one.
 """
+
 from __future__ import annotations
 
 from tinyhost.dtype import DType, dtypes
@@ -12,7 +13,8 @@ from tinyhost.renderer.isa.selection import Selection
 from tinyhost.uop import UOp
 from tinyhost_cpu.x86.insns import X86Ops
 from tinyhost_cpu.x86.isel_alu import extend_register, float_one, splat_bits
-from tinyhost_cpu.x86.isel_bool import CONDITION_NAMES, NE, L, bool_register, mask_of, narrow
+from tinyhost_cpu.x86.isel_bool import bool_register, mask_of, narrow
+from tinyhost_cpu.x86.isel_memory import is_place, is_storage
 from tinyhost_cpu.x86.operands import (
     HALVES,
     as_int,
@@ -24,7 +26,6 @@ from tinyhost_cpu.x86.operands import (
     int_dtype,
     int_vec_op,
     lanes_of,
-    ones,
     reg,
     short_imm,
     splat,
@@ -51,7 +52,11 @@ def cast(sel: Selection, u: UOp) -> UOp | None:
     if src is dtypes.bool:
         return _from_bool(sel, x, dst)
     if src.is_float:
-        return float_to_float(sel, reg(sel, x), src, dst, 1) if dst.is_float else _float_to_int(sel, reg(sel, x), src, dst, in_domain(u))
+        return (
+            float_to_float(sel, reg(sel, x), src, dst, 1)
+            if dst.is_float
+            else _float_to_int(sel, reg(sel, x), src, dst, in_domain(u))
+        )
     return _int_to_float(sel, reg(sel, x), src, dst) if dst.is_float else _int_to_int(sel, x, src, dst)
 
 
@@ -197,12 +202,18 @@ def _narrow_to_half(sel: Selection, node: UOp, dst: DType, lanes: int) -> UOp:
 
     def emit(op: str, *src: UOp) -> UOp:
         return sel.emit(X86Ops[op], word, src, width)
+
     bits = view(sel, node, word, width)
     by16 = imm(dtypes.uint8, 16)
     odd = emit("VPAND", emit("VPSRLD", bits, by16), splat(sel, int_constant(sel, 1, False), word, width))
     half = splat(sel, int_constant(sel, 0x7FFF, False), word, width)
     rounded = emit("VPSRLD", emit("VPADDD", emit("VPADDD", bits, half), odd), by16)
-    nan = sel.emit(float_op("VCMP", F32, width), F32, (view(sel, node, F32, width), view(sel, node, F32, width), imm(dtypes.uint8, 3)), width)
+    nan = sel.emit(
+        float_op("VCMP", F32, width),
+        F32,
+        (view(sel, node, F32, width), view(sel, node, F32, width), imm(dtypes.uint8, 3)),
+        width,
+    )
     quiet = splat(sel, int_constant(sel, 0x7FC0, False), word, width)
     rounded = sel.emit(X86Ops.VBLENDVPS, word, (rounded, quiet, nan), width)
     if lanes == 1:
@@ -222,6 +233,7 @@ def _round_to_odd(sel: Selection, node: UOp, lanes: int) -> UOp:
 
     def bits(value: int) -> UOp:
         return splat(sel, int_constant(sel, value, True), quad, width)
+
     rest = bits((1 << 40) - 1)
     whole = view(sel, node, quad, width)
     sticky = emit("VPAND", emit("VPADDQ", emit("VPAND", whole, rest), rest), bits(1 << 40))
@@ -249,7 +261,9 @@ def _mask_to(sel: Selection, x: UOp, dst: DType, lanes: int) -> UOp:
     size = dst.itemsize
     mask = mask_of(sel, x, size, lanes)
     if dst in HALVES:
-        return sel.emit(X86Ops.VPAND, dst, (mask, splat_bits(sel, 0x3C00 if dst is dtypes.float16 else 0x3F80, dst, lanes)), lanes)
+        return sel.emit(
+            X86Ops.VPAND, dst, (mask, splat_bits(sel, 0x3C00 if dst is dtypes.float16 else 0x3F80, dst, lanes)), lanes
+        )
     if dst.is_float:
         return sel.emit(X86Ops.VANDPS if size == 4 else X86Ops.VANDPD, dst, (mask, float_one(sel, dst, lanes)), lanes)
     return sel.emit(int_vec_op("VPSUB", size), dst, (zero(sel, dst, lanes), mask), lanes)
@@ -339,6 +353,7 @@ def _floats_to_uint32(sel: Selection, node: UOp, src: DType, lanes: int) -> UOp:
 
     def limit(value: float) -> UOp:
         return splat(sel, float_constant(sel, value, src), src, lanes)
+
     low = sel.emit(convert, word, (node,), lanes)
     high = sel.emit(convert, word, (sel.emit(float_op("VSUB", src, lanes), src, (node, limit(2.0**31)), lanes),), lanes)
     sign = sel.emit(X86Ops.VPSRAD, word, (low, imm(dtypes.uint8, 31)), lanes)
@@ -353,7 +368,7 @@ def _floats_to_uint32(sel: Selection, node: UOp, src: DType, lanes: int) -> UOp:
 def bitcast(sel: Selection, u: UOp) -> UOp | None:
     """BITCAST of values; of a place it is seen through by the access."""
     x, dst = u.src[0], u.dtype
-    if x.op in (Ops.INDEX, Ops.SHRINK, Ops.PARAM, Ops.BUFFER, Ops.AFTER) and x not in sel.values and x not in sel.pending:
+    if is_storage(x) or x.op in (Ops.INDEX, Ops.SHRINK) and is_place(x):
         return None
     src, lanes = x.dtype, lanes_of(u)
     if lanes > 1 or x.shape:
@@ -374,6 +389,3 @@ def mask_to_bytes(sel: Selection, x: UOp) -> UOp:
     """A bool vector as bytes 0 and 1."""
     lanes = lanes_of(x)
     return _mask_to(sel, x, dtypes.uint8, lanes)
-
-
-__all__ = ["CONDITION_NAMES", "L", "NE", "bitcast", "cast", "float_to_float", "mask_to_bytes", "ones"]

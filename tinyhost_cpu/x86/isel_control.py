@@ -3,9 +3,10 @@
 Loops test at the bottom. A loop whose bound may be 0 has a guard in front that jumps behind it; code that was hoisted
 stands before the guard, so it also runs when the loop does not.
 """
+
 from __future__ import annotations
 
-from tinyhost.dtype import dtypes
+from tinyhost.dtype import DType, dtypes
 from tinyhost.errors import CompileError
 from tinyhost.ops import AddrSpace, Ops
 from tinyhost.renderer.isa.selection import Selection
@@ -17,12 +18,9 @@ from tinyhost_cpu.x86.operands import (
     as_int,
     def_reg,
     imm,
-    int_dtype,
     int_literal,
-    is_float,
     reg,
     short_imm,
-    to_vector_register,
     view,
 )
 from tinyhost_cpu.x86.registers import ARGUMENTS, STACK_ARGS
@@ -31,12 +29,14 @@ from tinyhost_cpu.x86.registers import ARGUMENTS, STACK_ARGS
 # *** arguments ***
 def kernel_arguments(uops: list[UOp]) -> list[UOp]:
     """Parameters in calling order: storage by slot, then scalars by slot, the thread number last."""
-    params = {u for u in uops if u.op in (Ops.PARAM, Ops.BUFFER)
-              and (u.op is Ops.PARAM or u.arg.addrspace is AddrSpace.ALU)}
+    params = {
+        u for u in uops if u.op in (Ops.PARAM, Ops.BUFFER) and (u.op is Ops.PARAM or u.arg.addrspace is AddrSpace.ALU)
+    }
 
     def place(u: UOp) -> tuple[bool, bool, int, str]:
         scalar = u.arg.addrspace is AddrSpace.ALU
         return scalar, u.arg.name == "core_id", u.arg.slot, u.arg.name or ""
+
     return sorted(params, key=place)
 
 
@@ -56,14 +56,14 @@ def select_arguments(sel: Selection, uops: list[UOp]) -> None:
         sel.values[u] = word if dtype is dtypes.uint64 else _scalar_argument(sel, word, dtype)
 
 
-def _scalar_dtype(u: UOp):  # type: ignore[no-untyped-def]
-    dtype = u.arg.dtype
+def _scalar_dtype(u: UOp) -> DType:
+    dtype: DType = u.arg.dtype
+    if dtype.is_float:
+        raise CompileError(f"scalar parameters are integers, got {dtype} for {u.arg.name!r}; pass floats in a buffer")
     return dtypes.int32 if dtype is dtypes.weakint else dtype
 
 
-def _scalar_argument(sel: Selection, word: UOp, dtype) -> UOp:  # type: ignore[no-untyped-def]
-    if is_float(dtype):
-        return to_vector_register(sel, word, dtype)
+def _scalar_argument(sel: Selection, word: UOp, dtype: DType) -> UOp:
     if dtype.itemsize == 8:
         return view(sel, word, dtype)
     # the caller leaves the upper half undefined
@@ -96,7 +96,11 @@ def range_(sel: Selection, u: UOp) -> UOp | None:
         return None
     dtype = u.dtype
     literal = int_literal(bound)
-    limit = short_imm(literal) if literal is not None and abs(literal) < 1 << 31 else as_int(sel, reg(sel, bound), dtype.itemsize)
+    limit = (
+        short_imm(literal)
+        if literal is not None and abs(literal) < 1 << 31
+        else as_int(sel, reg(sel, bound), dtype.itemsize)
+    )
     guarded = bound.vmin < 1
     sel.open_loop()
     tag = sel.new_tag()
@@ -161,6 +165,3 @@ def after(sel: Selection, u: UOp) -> UOp | None:
 def nothing(sel: Selection, u: UOp) -> UOp | None:
     """Ops that only order others."""
     return None
-
-
-__all__ = ["after", "end", "endif", "if_", "int_dtype", "kernel_arguments", "nothing", "param", "range_", "select_arguments"]

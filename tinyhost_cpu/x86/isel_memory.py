@@ -6,6 +6,7 @@ index arithmetic beyond its own term. Loads with one reader are put off (``Selec
 operands where their reader has one. Gates become conditional loads and stores that do not touch memory when the gate
 is false.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -27,6 +28,7 @@ from tinyhost_cpu.x86.operands import (
     int_constant,
     int_dtype,
     int_literal,
+    lane_of,
     lanes_of,
     literal_bits,
     reg,
@@ -60,7 +62,11 @@ def base_register(sel: Selection, storage: UOp) -> UOp:
 
 def is_place(u: UOp) -> bool:
     """Whether an INDEX or SHRINK names storage (and not lanes of a value)."""
-    u = u.src[0]
+    return is_storage(u.src[0])
+
+
+def is_storage(u: UOp) -> bool:
+    """Whether ``u`` is memory or registers of the IR, perhaps seen as another type."""
     while u.op in (Ops.AFTER, Ops.BITCAST, Ops.CAST):
         u = u.src[0]
     return u.op in (Ops.PARAM, Ops.BUFFER) and u.arg.addrspace is not AddrSpace.ALU
@@ -74,8 +80,16 @@ def find_skipped(sel: Selection, uops: list[UOp]) -> None:
     for u in reversed(uops):
         if u.op in (Ops.INDEX, Ops.SHRINK) and is_place(u):
             continue
-        if u.op in _INDEX_OPS and u not in read and not u.dtype.is_float and u.dtype is not dtypes.bool \
-                and u.dtype.itemsize >= 4 and not u.shape and u is not uops[-1] and _splits(u):
+        if (
+            u.op in _INDEX_OPS
+            and u not in read
+            and not u.dtype.is_float
+            and u.dtype is not dtypes.bool
+            and u.dtype.itemsize >= 4
+            and not u.shape
+            and u is not uops[-1]
+            and _splits(u)
+        ):
             skipped.add(u)
         else:
             read.update(u.src)
@@ -145,7 +159,7 @@ def address(sel: Selection, place: UOp, dtype: DType) -> Memory:
         found = _resolve(sel, buf, rest)
         sel.scopes[-1][key] = found
     base, index, scale, disp = found
-    disp += const * storage_of(buf).arg.dtype.itemsize
+    disp += const * buf.dtype.itemsize
     if not -(1 << 31) <= disp < 1 << 31:
         base, disp = _add_scaled(sel, base, int_constant(sel, disp, True), 1), 0
     return base, index, short_imm(disp), imm(dtype, scale)
@@ -153,7 +167,7 @@ def address(sel: Selection, place: UOp, dtype: DType) -> Memory:
 
 def _resolve(sel: Selection, buf: UOp, idx: UOp) -> tuple[UOp, UOp, int, int]:
     storage = storage_of(buf)
-    size = storage.arg.dtype.itemsize
+    size = buf.dtype.itemsize  # of the view: a BITCAST under the place restates the elements
     terms, const = terms_of(idx)
     disp = const * size
     base = base_register(sel, storage)
@@ -247,7 +261,9 @@ def _conditional_load(sel: Selection, place: UOp, alt: UOp, gate: UOp, dtype: DT
     # a narrow integer is loaded into, and extended to, 32 bits
     narrow = lanes == 1 and not dtype.is_float and dtype.itemsize < 4
     alt = as_int(sel, alt, 4) if narrow else alt
-    node = sel.emit(X86Ops.SKIP_LOAD, dtypes.int32 if narrow else dtype, (alt, *memory, imm(dtypes.uint8, code ^ 1), flags), lanes)
+    node = sel.emit(
+        X86Ops.SKIP_LOAD, dtypes.int32 if narrow else dtype, (alt, *memory, imm(dtypes.uint8, code ^ 1), flags), lanes
+    )
     return view(sel, node, dtype) if narrow else node
 
 
@@ -281,13 +297,6 @@ def _lane_place(place: UOp, lane: int) -> UOp:
     """The scalar place ``lane`` elements behind the first of a vector place."""
     idx = place.src[1]
     return UOp(Ops.INDEX, (place.src[0], UOp(Ops.ADD, (idx, UOp.const(lane, idx.dtype))) if lane else idx))
-
-
-def lane_of(u: UOp, lane: int) -> UOp:
-    """One lane of a vector node as a node; a scalar is itself."""
-    if not u.shape:
-        return u
-    return u.src[lane] if u.op is Ops.STACK else UOp(Ops.INDEX, (u, UOp(Ops.CONST, (), lane)))
 
 
 def _load_by_lanes(sel: Selection, u: UOp, lanes: int) -> UOp:
@@ -411,10 +420,12 @@ def assign_storage(sel: Selection, uops: list[UOp]) -> None:
     for storage, parts in slices.items():
         if None in parts or not _disjoint(parts) or storage.arg.dtype is dtypes.bool:
             continue
+        sel.in_registers.add(storage)
         for part in parts:
             dtype, lanes = storage.arg.dtype, part[2]
-            sel.variables[part] = UOp(Ops.INS, (), (X86Ops.DEFINE, dtype) if lanes == 1 else (X86Ops.DEFINE, dtype, lanes),
-                                      sel.new_tag())
+            sel.variables[part] = UOp(
+                Ops.INS, (), (X86Ops.DEFINE, dtype) if lanes == 1 else (X86Ops.DEFINE, dtype, lanes), sel.new_tag()
+            )
 
 
 def _disjoint(parts: set[Any]) -> bool:
@@ -428,13 +439,15 @@ def buffer(sel: Selection, u: UOp) -> UOp | None:
         return sel.values.get(u)
     if u.arg.addrspace is AddrSpace.GLOBAL:
         raise CompileError(f"a kernel addresses memory through PARAMs, got {u!r}")
-    if any(key[0] is u for key in sel.variables):
+    if u in sel.in_registers:
         return None
     sel.frame[u] = sel.frame_bytes
     sel.frame_bytes += -(-u.arg.size * u.arg.dtype.itemsize // 16) * 16
     if sel.frame_bytes > 16 << 10:
-        raise CompileError(f"{sel.frame_bytes} bytes of LOCAL and REG buffers do not fit the 16 KiB of stack a kernel may use; "
-                           "keep them in scratch memory (ProgramInfo.scratch)")
+        raise CompileError(
+            f"{sel.frame_bytes} bytes of LOCAL and REG buffers do not fit the 16 KiB of stack a kernel may use; "
+            "keep them in scratch memory (ProgramInfo.scratch)"
+        )
     return def_reg(dtypes.uint64, LOCALS)
 
 

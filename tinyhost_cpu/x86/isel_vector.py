@@ -1,7 +1,8 @@
 """Selection of vector building and taking apart: STACK, and INDEX of a value (one lane, or a shuffle)."""
+
 from __future__ import annotations
 
-from typing import Sequence
+from collections.abc import Sequence
 
 from tinyhost.dtype import DType, dtypes
 from tinyhost.ops import Ops
@@ -46,7 +47,7 @@ def stack(sel: Selection, u: UOp) -> UOp | None:
         return shuffle(sel, sel.value(source), [int(s.src[1].const_value) for s in u.src])
     size = dtype.itemsize
     per_register = 16 // size
-    parts = [_pack(sel, u.src[i:i + per_register], dtype) for i in range(0, lanes, per_register)]
+    parts = [_pack(sel, u.src[i : i + per_register], dtype) for i in range(0, lanes, per_register)]
     return parts[0] if len(parts) == 1 else _join(sel, parts[0], parts[1], dtype, lanes)
 
 
@@ -72,9 +73,10 @@ def constant_vector(sel: Selection, lanes: Sequence[int], dtype: DType) -> UOp:
         if lanes[0] == 0:
             return zero(sel, dtype, len(lanes))
         from tinyhost_cpu.x86.isel_alu import splat_bits
+
         return splat_bits(sel, lanes[0], dtype, len(lanes))
     raw = b"".join(x.to_bytes(size, "little") for x in lanes)
-    parts = [_constant16(sel, raw[i:i + 16], dtype) for i in range(0, len(raw), 16)]
+    parts = [_constant16(sel, raw[i : i + 16], dtype) for i in range(0, len(raw), 16)]
     if len(parts) == 1:
         return view(sel, parts[0], dtype, len(lanes))
     op = X86Ops.VINSERTI128
@@ -82,7 +84,7 @@ def constant_vector(sel: Selection, lanes: Sequence[int], dtype: DType) -> UOp:
 
 
 def _constant16(sel: Selection, raw: bytes, dtype: DType) -> UOp:
-    quads = [signed(int.from_bytes(raw[i:i + 8], "little"), 64) for i in range(0, len(raw), 8)]
+    quads = [signed(int.from_bytes(raw[i : i + 8], "little"), 64) for i in range(0, len(raw), 8)]
     lanes = max(len(raw) // dtype.itemsize, 2)
     node = sel.pure(X86Ops.VMOVQ, dtype, (int_constant(sel, quads[0], True),), lanes)
     if len(quads) == 1 or quads[1] == 0:
@@ -143,7 +145,7 @@ def _stack_bools(sel: Selection, u: UOp, lanes: int) -> UOp:
     per_register = 16 // width
     registers = []
     for i in range(0, lanes, per_register):
-        chunk = u.src[i:i + per_register]
+        chunk = u.src[i : i + per_register]
         node = zero(sel, dtype, len(chunk))
         for j, part in enumerate(chunk):
             if not (part.is_const and not part.const_value):
@@ -200,7 +202,9 @@ def extract(sel: Selection, node: UOp, lane: int) -> UOp:
             node = sel.pure(op, dtype, (node, imm(dtypes.uint8, lane)), max(lanes // 2, 2))
         return view(sel, node, dtype)
     if dtype in HALVES:
-        return view(sel, sel.pure(X86Ops.VPSRLDQ, dtype, (node, imm(dtypes.uint8, lane * 2)), 2) if lane else node, dtype)
+        return view(
+            sel, sel.pure(X86Ops.VPSRLDQ, dtype, (node, imm(dtypes.uint8, lane * 2)), 2) if lane else node, dtype
+        )
     if lane == 0 and size >= 4:
         return view(sel, sel.pure(X86Ops.VMOVD if size == 4 else X86Ops.VMOVQ, int_dtype(size), (node,)), dtype)
     work = dtypes.int64 if size == 8 else dtypes.int32
@@ -256,7 +260,7 @@ def _shuffle_by_lanes(sel: Selection, node: UOp, order: list[int], dtype: DType)
     per_register = 16 // dtype.itemsize
     registers = []
     for start in range(0, count, per_register):
-        chunk = order[start:start + per_register]
+        chunk = order[start : start + per_register]
         out = zero(sel, dtype, len(chunk))
         for k, i in enumerate(chunk):
             lane = extract(sel, node, i)

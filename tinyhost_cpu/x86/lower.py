@@ -1,11 +1,13 @@
 """Selected instructions as the register allocator sees them.
 
-An INS node becomes an ``Inst`` whose opcode is a ``Machine``: the template of its form (signature for the allocator, where
-each operand comes from) with this instruction's immediate and displacement. Templates are shared by all instructions of
-one shape, so the allocator analyses each shape once and most of the work here is one dictionary look-up.
+An INS node becomes an ``Inst`` whose opcode is a ``Machine``: the template of its form (signature for the allocator,
+where each operand comes from) with this instruction's immediate and displacement. Templates are shared by all
+instructions of one shape, so the allocator analyses each shape once and most of the work is one dictionary look-up.
 """
+
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tinyhost.dtype import dtypes
@@ -35,15 +37,22 @@ class Template:
     """The shape shared by many instructions.
 
     Attributes:
-        form: the line of the table, None for pseudo instructions. fetch: per explicit operand of the form, where it comes
-            from: (REGISTER, vreg position), (MEMORY, base position or -1, index position or -1), (IMMEDIATE,), or (ZERO_IMMEDIATE,).
+        form: the line of the table, None for pseudo instructions.
+        fetch: per explicit operand of the form, where it comes from: (REGISTER, vreg position), (MEMORY, base position
+            or -1, index position or -1), (IMMEDIATE,), or (ZERO_IMMEDIATE,).
         signature, kind: for the allocator.
     """
 
     __slots__ = ("form", "fetch", "signature", "kind", "op")
 
-    def __init__(self, op: X86Op, form: Form | None, fetch: tuple[tuple[int, ...], ...], signature: Signature,
-                 kind: Kind = Kind.OP) -> None:
+    def __init__(
+        self,
+        op: X86Op,
+        form: Form | None,
+        fetch: tuple[tuple[int, ...], ...],
+        signature: Signature,
+        kind: Kind = Kind.OP,
+    ) -> None:
         self.op, self.form, self.fetch, self.signature, self.kind = op, form, fetch, signature, kind
 
 
@@ -56,7 +65,9 @@ class Machine:
         self.template, self.imm, self.disp, self.scale, self.base, self.node = template, imm, disp, scale, base, node
 
     def __repr__(self) -> str:
-        return f"{self.template.op.name.lower()}" + (f" #{self.imm}" if any(f[0] == IMMEDIATE for f in self.template.fetch) else "")
+        return f"{self.template.op.name.lower()}" + (
+            f" #{self.imm}" if any(f[0] == IMMEDIATE for f in self.template.fetch) else ""
+        )
 
 
 _templates: dict[Any, Template] = {}
@@ -141,8 +152,15 @@ def _lower(node: UOp, vregs: list[VReg]) -> Inst:
     return _finish(node, op, tail, template, payload, uses, vregs)
 
 
-def _finish(node: UOp, op: X86Op, tail: tuple[Any, ...], template: Template, payload: Machine, uses: list[int],
-            vregs: list[VReg]) -> Inst:
+def _finish(
+    node: UOp,
+    op: X86Op,
+    tail: tuple[Any, ...],
+    template: Template,
+    payload: Machine,
+    uses: list[int],
+    vregs: list[VReg],
+) -> Inst:
     kind = template.kind
     if kind is Kind.OP or kind is Kind.COPY:
         if tail[0] is dtypes.void:
@@ -168,14 +186,18 @@ def _make_template(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Templa
 
 
 def _find_form(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Form:
-    """The form for a destination of type ``tail`` and sources of ``kinds``; a destination that is also read is the first source."""
+    """The form for a destination of type ``tail`` and sources of ``kinds``.
+
+    A destination that is also read is the first source.
+    """
     bits = not op.forms[0].vex
     plain = [MEM | (k >> 23 & 0xFF) * 8 << 20 if k & MEM and bits else k & 0xFFFFF for k in kinds]
     dest = kind_of(tail)
     if not dest:
         return op.form(tuple(plain))
     if any(f.tied and f.fits((dest, *plain[1:])) for f in op.forms) and not any(
-            not f.tied and f.has_def and f.fits((dest, *plain)) for f in op.forms):
+        not f.tied and f.has_def and f.fits((dest, *plain)) for f in op.forms
+    ):
         return op.form((dest, *plain[1:]))
     return op.form((dest, *plain))
 
@@ -188,7 +210,7 @@ def _form_template(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Templa
     folded = False
     position = len(specs)
     explicit = form.explicit[1:] if has_def and not form.tied else form.explicit
-    for k, (operand, kind) in enumerate(zip(explicit, kinds)):
+    for k, kind in enumerate(kinds[: len(explicit)]):
         tied = form.tied and k == 0
         if kind & MEM:
             folded = True
@@ -225,10 +247,11 @@ def _label(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
     return Template(op, None, (), NO_OPERANDS, Kind.LABEL)
 
 
-def _same_register(name: str) -> Any:
+def _same_register(name: str) -> Callable[[X86Op, tuple[Any, ...], list[int]], Template]:
     def make(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
         kind = kind_of(tail)
         return Template(op, X86Ops[name].form((kind, kind, kind)), ((REGISTER, 0),) * 3, Signature((define(),)))
+
     return make
 
 
@@ -292,8 +315,16 @@ def _skip_store(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
     return Template(op, form, tuple(fetch), Signature(tuple(specs)))
 
 
-_SPECIAL: dict[X86Op, Any] = {
-    X86Ops.COPY: _copy, X86Ops.LABEL: _label, X86Ops.ZERO: _same_register("VPXOR"), X86Ops.ONES: _same_register("VPCMPEQD"),
-    X86Ops.IDIV: _divide, X86Ops.DIV: _divide, X86Ops.CDQ: _sign, X86Ops.CQO: _sign, X86Ops.SKIP_LOAD: _skip_load,
-    X86Ops.SKIP_STORE: _skip_store}
+_SPECIAL: dict[X86Op, Callable[[X86Op, tuple[Any, ...], list[int]], Template]] = {
+    X86Ops.COPY: _copy,
+    X86Ops.LABEL: _label,
+    X86Ops.ZERO: _same_register("VPXOR"),
+    X86Ops.ONES: _same_register("VPCMPEQD"),
+    X86Ops.IDIV: _divide,
+    X86Ops.DIV: _divide,
+    X86Ops.CDQ: _sign,
+    X86Ops.CQO: _sign,
+    X86Ops.SKIP_LOAD: _skip_load,
+    X86Ops.SKIP_STORE: _skip_store,
+}
 _RETURN = Machine(Template(X86Ops.RET, None, (), NO_OPERANDS, Kind.RET), 0, 0, 1, None, UOp(Ops.NOOP))

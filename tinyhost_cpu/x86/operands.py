@@ -5,12 +5,13 @@ selection rules share live here:
 
 - An integer narrower than 32 bits sits in a 32-bit register with undefined upper bits; a 32-bit one has zeros above; a
   scalar bool is 0 or 1 in 32 bits. A scalar float sits in the low lane of a vector register.
-- A bool vector is a mask: all ones or all zeros per lane, in the width of what was compared. Its INS dtype is an integer
-  or float of that width. A scalar float comparison is such a mask too.
-- A memory operand is four sources: base, index (NOOP: none), displacement, scale; the dtype of the scale immediate is the
-  type of the access.
+- A bool vector is a mask: all ones or all zeros per lane, in the width of what was compared. Its INS dtype is an
+  integer or float of that width. A scalar float comparison is such a mask too.
+- A memory operand is four sources: base, index (NOOP: none), displacement, scale; the dtype of the scale immediate is
+  the type of the access.
 - Lanes above the last one of a vector shorter than a register are undefined.
 """
+
 from __future__ import annotations
 
 import struct
@@ -98,7 +99,11 @@ def int_literal(u: UOp) -> int | None:
     dtype = u.dtype
     if dtype is dtypes.weakint:
         return int(u.const_value)
-    return signed(literal_bits(u.const_value, dtype), dtype.itemsize * 8) if dtype is not dtypes.bool else int(u.const_value)
+    return (
+        signed(literal_bits(u.const_value, dtype), dtype.itemsize * 8)
+        if dtype is not dtypes.bool
+        else int(u.const_value)
+    )
 
 
 def int_constant(sel: Selection, value: int, wide: bool) -> UOp:
@@ -123,7 +128,9 @@ def ones(sel: Selection, dtype: DType, lanes: int = 1) -> UOp:
 def float_constant(sel: Selection, value: Any, dtype: DType) -> UOp:
     """A float literal in a vector register."""
     bits = literal_bits(value, dtype)
-    return zero(sel, dtype) if bits == 0 else to_vector_register(sel, int_constant(sel, bits, dtype.itemsize == 8), dtype)
+    return (
+        zero(sel, dtype) if bits == 0 else to_vector_register(sel, int_constant(sel, bits, dtype.itemsize == 8), dtype)
+    )
 
 
 def to_vector_register(sel: Selection, node: UOp, dtype: DType) -> UOp:
@@ -198,8 +205,15 @@ def _broadcast_op(dtype: DType, lanes: int) -> X86Op:
     return X86Ops[_BROADCAST[dtype.itemsize, dtype.is_float]]
 
 
-_BROADCAST = {(1, False): "VPBROADCASTB", (2, False): "VPBROADCASTW", (4, False): "VPBROADCASTD", (8, False): "VPBROADCASTQ",
-              (2, True): "VPBROADCASTW", (4, True): "VBROADCASTSS", (8, True): "VBROADCASTSD"}
+_BROADCAST = {
+    (1, False): "VPBROADCASTB",
+    (2, False): "VPBROADCASTW",
+    (4, False): "VPBROADCASTD",
+    (8, False): "VPBROADCASTQ",
+    (2, True): "VPBROADCASTW",
+    (4, True): "VBROADCASTSS",
+    (8, True): "VBROADCASTSD",
+}
 
 
 def vec(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
@@ -215,7 +229,8 @@ def fold(sel: Selection, u: UOp) -> Memory | None:
     if pending is None or sel.uses.get(u) != 1:
         return None
     del sel.pending[u]
-    return pending.memory
+    base, index, disp, scale = pending.memory
+    return base, index, disp, scale
 
 
 def vec_or_mem(sel: Selection, u: UOp, dtype: DType, lanes: int) -> tuple[UOp, ...]:
@@ -229,7 +244,22 @@ def vec_or_mem(sel: Selection, u: UOp, dtype: DType, lanes: int) -> tuple[UOp, .
 
 def foldable(sel: Selection, u: UOp, dtype: DType, lanes: int) -> bool:
     """Whether ``vec_or_mem`` would give memory."""
-    return u in sel.pending and sel.uses.get(u) == 1 and (lanes == 1 or (bool(u.shape) and dtype.itemsize * lanes >= 16))
+    return (
+        u in sel.pending and sel.uses.get(u) == 1 and (lanes == 1 or (bool(u.shape) and dtype.itemsize * lanes >= 16))
+    )
+
+
+def lane_of(u: UOp, lane: int) -> UOp:
+    """One lane of a vector node as a node; a scalar is itself."""
+    if not u.shape:
+        return u
+    return u.src[lane] if u.op is Ops.STACK else UOp(Ops.INDEX, (u, UOp(Ops.CONST, (), lane)))
+
+
+def by_lanes(sel: Selection, u: UOp) -> UOp:
+    """A vector op that has no vector form, one lane after the other."""
+    parts = tuple(UOp(u.op, tuple(lane_of(s, i) for s in u.src), u.arg) for i in range(lanes_of(u)))
+    return sel.value(UOp(Ops.STACK, parts))
 
 
 # *** opcodes by type ***

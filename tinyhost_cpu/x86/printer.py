@@ -1,11 +1,31 @@
 """Intel syntax of one instruction, as assemblers read it.
 
-Takes a mnemonic and the operands that ``encode`` takes; gives one line of text. Nothing is looked up but names.
+Takes a form with plain operands, or a mnemonic with the operands that ``encode`` takes; gives one line of text.
 """
+
 from __future__ import annotations
 
-from tinyhost_cpu.x86.encode import Imm, Mem, Reg, operand_kind
-from tinyhost_cpu.x86.insns import MASK, R8, R16, R32, R64, XMM, YMM, ZMM, X86Op
+from collections.abc import Sequence
+from typing import Any
+
+from tinyhost_cpu.x86.encode import Imm, Mem, Reg, operand_kind, plain_operand
+from tinyhost_cpu.x86.insns import (
+    GPR_KINDS,
+    IMM_KINDS,
+    MASK,
+    R8,
+    R16,
+    R32,
+    R64,
+    REL8,
+    REL32,
+    VEC_KINDS,
+    XMM,
+    YMM,
+    ZMM,
+    Form,
+    X86Op,
+)
 
 _LEGACY = ("ax", "cx", "dx", "bx", "sp", "bp", "si", "di")
 _BYTE = ("al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil")
@@ -29,11 +49,26 @@ def _number(value: int) -> str:
 def format_memory(mem: Mem, bits: int) -> str:
     """``dword ptr [rdi+rsi*4+0xa]``; ``bits`` is the access width."""
     text = NAMES[R64][mem.base]
-    if mem.index >= 0:
-        text += f"+{NAMES[mem.vector or R64][mem.index]}*{mem.scale}"
+    if mem.idx >= 0:
+        text += f"+{NAMES[mem.vector or R64][mem.idx]}*{mem.scale}"
     if mem.disp:
         text += ("+" if mem.disp > 0 else "-") + _number(abs(mem.disp))
     return (f"{_WIDTH[bits]} ptr " if bits else "") + f"[{text}]"
+
+
+def format_form(form: Form, ops: Sequence[Any]) -> str:
+    """One line from a form and its explicit operands as ``assemble`` takes them."""
+    parts = []
+    for operand, spec in zip(ops, form.explicit):
+        if isinstance(operand, Mem):
+            parts.append(format_memory(operand, operand.bits or spec.bits))
+        elif spec.kinds & IMM_KINDS or spec.kinds & (REL8 | REL32):
+            parts.append(_number(operand))
+        else:
+            parts.append(NAMES[spec.kinds & (GPR_KINDS | VEC_KINDS | MASK)][operand])
+    if form.op.name in ("SHL", "SHR", "SAR"):
+        parts += [o.text.strip("<>") for o in form.implicit]
+    return f"{form.op.name.lower()} {', '.join(parts)}".strip()
 
 
 def format_instruction(op: X86Op, *operands: Reg | Mem | Imm) -> str:
@@ -47,13 +82,4 @@ def format_instruction(op: X86Op, *operands: Reg | Mem | Imm) -> str:
     'vaddps ymm1, ymm2, ymmword ptr [rdi+0x20]'
     """
     form = op.form(tuple(map(operand_kind, operands)))
-    parts = []
-    for operand, spec in zip(operands, form.explicit):
-        if isinstance(operand, Reg):
-            parts.append(NAMES[operand.kind][operand.num])
-        elif isinstance(operand, Mem):
-            parts.append(format_memory(operand, operand.bits or spec.bits))
-        else:
-            parts.append(_number(operand.value))
-    parts += [o.text.strip("<>") for o in form.implicit if op.name in ("SHL", "SHR", "SAR")]
-    return f"{op.name.lower()} {', '.join(parts)}".strip()
+    return format_form(form, [plain_operand(o) for o in operands])

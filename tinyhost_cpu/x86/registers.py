@@ -1,9 +1,10 @@
 """The x86-64 register files: names, the allocator's view of them, and the calling convention.
 
-The allocator numbers registers over all files: 0-15 general purpose, 16-31 vector. ``STACK_ARGS`` and ``LOCALS`` are the
-stack pointer seen from two places: the caller's arguments and the bottom of this function's frame; the emitter knows how
-far they lie from rsp.
+The allocator numbers registers over all files: 0-15 general purpose, 16-31 vector. ``STACK_ARGS`` and ``LOCALS`` are
+the stack pointer seen from two places: the caller's arguments and the bottom of this function's frame; the emitter
+knows how far they lie from rsp.
 """
+
 from __future__ import annotations
 
 from tinyhost.dtype import DType, dtypes
@@ -11,7 +12,24 @@ from tinyhost.renderer.isa.regalloc import MachineEnv, RegClass
 from tinyhost.renderer.isa.registers import Register
 from tinyhost_cpu.x86.insns import R8, R16, R32, R64, XMM, YMM
 
-_GPR_NAMES = ("RAX", "RCX", "RDX", "RBX", "RSP", "RBP", "RSI", "RDI", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15")
+_GPR_NAMES = (
+    "RAX",
+    "RCX",
+    "RDX",
+    "RBX",
+    "RSP",
+    "RBP",
+    "RSI",
+    "RDI",
+    "R8",
+    "R9",
+    "R10",
+    "R11",
+    "R12",
+    "R13",
+    "R14",
+    "R15",
+)
 GPR = tuple(Register(name, i, "gpr") for i, name in enumerate(_GPR_NAMES))
 XMM_REGS = tuple(Register(f"XMM{i}", i, "vec") for i in range(16))
 RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8_, R9, R10, R11, R12, R13, R14, R15 = GPR
@@ -23,10 +41,15 @@ GPR_CLASS, VEC_CLASS = 0, 1
 ARGUMENTS = (7, 6, 2, 1, 8, 9)  # System V: rdi rsi rdx rcx r8 r9
 CALLEE_SAVED = frozenset({3, 5, 12, 13, 14, 15})
 ENV = MachineEnv(
-    classes=(RegClass("gpr", (0, 1, 2, 6, 7, 8, 9, 10, 11, 3, 5, 12, 13, 14, 15), swap=True),
-             RegClass("vec", tuple(range(VEC_BASE, VEC_BASE + 16)))),
-    callee_saved=CALLEE_SAVED, max_align=16,
-    names={i: r.name.lower() for i, r in enumerate(GPR)} | {VEC_BASE + i: r.name.lower() for i, r in enumerate(XMM_REGS)})
+    classes=(
+        RegClass("gpr", (0, 1, 2, 6, 7, 8, 9, 10, 11, 3, 5, 12, 13, 14, 15), swap=True),
+        RegClass("vec", tuple(range(VEC_BASE, VEC_BASE + 16))),
+    ),
+    callee_saved=CALLEE_SAVED,
+    max_align=16,
+    names={i: r.name.lower() for i, r in enumerate(GPR)}
+    | {VEC_BASE + i: r.name.lower() for i, r in enumerate(XMM_REGS)},
+)
 
 _GPR_KIND = {1: R8, 2: R16, 4: R32, 8: R64}
 _kinds: dict[tuple[object, ...], int] = {}

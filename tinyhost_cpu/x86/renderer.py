@@ -1,8 +1,9 @@
 """X86Renderer: linear programs to x86-64 machine code.
 
-What exists natively (``NATIVE``, ``supports``, ``supports_cast``) is data that code generation reads to decide what stays
-a vector; the selection rules are the ``isel_*`` files. The text of a program is hex.
+What exists natively (``NATIVE``, ``supports``, ``supports_cast``) is data that code generation reads to decide what
+stays a vector; the selection rules are the ``isel_*`` files. The text of a program is hex.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -24,17 +25,34 @@ from tinyhost_cpu.x86.printer import format_instruction
 from tinyhost_cpu.x86.registers import ENV, kind_of
 
 RULES: dict[Ops, Rule] = {
-    Ops.CONST: isel_control.nothing, Ops.NOOP: isel_control.nothing, Ops.SINK: isel_control.nothing,
-    Ops.GROUP: isel_control.nothing, Ops.BARRIER: isel_control.nothing,
-    Ops.PARAM: isel_control.param, Ops.BUFFER: isel_memory.buffer, Ops.AFTER: isel_control.after,
-    Ops.RANGE: isel_control.range_, Ops.END: isel_control.end, Ops.IF: isel_control.if_, Ops.ENDIF: isel_control.endif,
-    Ops.INDEX: isel_vector.index, Ops.SHRINK: isel_vector.shrink, Ops.STACK: isel_vector.stack,
-    Ops.LOAD: isel_memory.load, Ops.STORE: isel_memory.store, Ops.CAST: isel_cast.cast, Ops.BITCAST: isel_cast.bitcast,
+    Ops.CONST: isel_control.nothing,
+    Ops.NOOP: isel_control.nothing,
+    Ops.SINK: isel_control.nothing,
+    Ops.GROUP: isel_control.nothing,
+    Ops.BARRIER: isel_control.nothing,
+    Ops.PARAM: isel_control.param,
+    Ops.BUFFER: isel_memory.buffer,
+    Ops.AFTER: isel_control.after,
+    Ops.RANGE: isel_control.range_,
+    Ops.END: isel_control.end,
+    Ops.IF: isel_control.if_,
+    Ops.ENDIF: isel_control.endif,
+    Ops.INDEX: isel_vector.index,
+    Ops.SHRINK: isel_vector.shrink,
+    Ops.STACK: isel_vector.stack,
+    Ops.LOAD: isel_memory.load,
+    Ops.STORE: isel_memory.store,
+    Ops.CAST: isel_cast.cast,
+    Ops.BITCAST: isel_cast.bitcast,
     **dict.fromkeys((Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.AND, Ops.OR, Ops.XOR), isel_alu.binary),
-    **dict.fromkeys((Ops.SHL, Ops.SHR), isel_alu.shift), **dict.fromkeys((Ops.CDIV, Ops.CMOD), isel_alu.divide),
+    **dict.fromkeys((Ops.SHL, Ops.SHR), isel_alu.shift),
+    **dict.fromkeys((Ops.CDIV, Ops.CMOD), isel_alu.divide),
     **dict.fromkeys((Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL), isel_alu.unary),
     **dict.fromkeys(GroupOp.Comparison, isel_bool.compare),
-    Ops.MAX: isel_alu.maximum, Ops.NEG: isel_alu.negate, Ops.WHERE: isel_bool.where, Ops.MULACC: isel_alu.mulacc,
+    Ops.MAX: isel_alu.maximum,
+    Ops.NEG: isel_alu.negate,
+    Ops.WHERE: isel_bool.where,
+    Ops.MULACC: isel_alu.mulacc,
 }
 _FLOATS = frozenset({dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64})
 _ARITHMETIC = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.MAX, Ops.NEG, *GroupOp.Comparison, Ops.WHERE, Ops.MULACC})
@@ -78,7 +96,8 @@ class X86Renderer(ISARenderer):
             return op not in _INT_ONLY and (dtype.itemsize > 2 or lanes <= 8)
         if op in _FLOAT_ONLY:
             return False
-        return lanes == 1 or _int_vector_exists(op, dtype)
+        # shifts of narrow lanes by literals exist; variable counts are rare and taken apart in selection
+        return lanes == 1 or op not in (Ops.CDIV, Ops.CMOD)
 
     def supports_cast(self, src: DType, dst: DType, lanes: int = 1) -> bool:
         """Whether a conversion exists for ``lanes`` lanes."""
@@ -90,7 +109,9 @@ class X86Renderer(ISARenderer):
             return self.supports(Ops.CMPNE, src, lanes)
         widest = max(src.itemsize, dst.itemsize)
         if src.itemsize == 2 and src.is_float or dst.itemsize == 2 and dst.is_float:
-            widest = max(widest, 8 if dst is dtypes.bfloat16 and src.is_int and src.itemsize == 4 else 4)  # the type between
+            widest = max(
+                widest, 8 if dst is dtypes.bfloat16 and src.is_int and src.itemsize == 4 else 4
+            )  # the type between
         if widest * lanes > self.caps.vector_bytes:
             return False
         quads = (dtypes.int64, dtypes.uint64)
@@ -115,9 +136,16 @@ class X86Renderer(ISARenderer):
         """See ``lower``."""
         return lower(nodes, count)
 
-    def emit(self, insts: list[Inst], allocation: Allocation, vregs: list[VReg], frame_bytes: int) -> bytes:
+    def emit(
+        self,
+        insts: list[Inst],
+        allocation: Allocation,
+        vregs: list[VReg],
+        frame_bytes: int,
+        text: list[str] | None = None,
+    ) -> bytes:
         """See ``emit``."""
-        return emit(insts, allocation, vregs, frame_bytes)
+        return emit(insts, allocation, vregs, frame_bytes, text)
 
     # *** physical instructions ***
     def encode(self, nodes: list[UOp]) -> bytes:
@@ -127,13 +155,6 @@ class X86Renderer(ISARenderer):
     def asm_text(self, nodes: list[UOp]) -> str:
         """Intel syntax of instructions over physical registers."""
         return "\n".join(format_instruction(node.arg[0], *physical_operands(node)) for node in nodes)
-
-
-def _int_vector_exists(op: Ops, dtype: DType) -> bool:
-    if op in (Ops.CDIV, Ops.CMOD):
-        return False
-    # variable shifts exist for 32 and 64 bits; narrower ones only by literals, which cannot be told here
-    return op not in (Ops.SHL, Ops.SHR) or dtype.itemsize >= 4
 
 
 def physical_operands(node: UOp) -> list[Reg | Mem | Imm]:
@@ -146,7 +167,7 @@ def physical_operands(node: UOp) -> list[Reg | Mem | Imm]:
         if s.op is Ops.CAST:
             operands.append(Imm(int(s.src[0].arg), s.arg.itemsize * 8))
         elif i + 3 < len(src) and src[i + 2].op is Ops.CAST and src[i + 3].op is Ops.CAST:
-            operands.append(_physical_memory(node.arg[0], *src[i:i + 4]))
+            operands.append(_physical_memory(node.arg[0], *src[i : i + 4]))
             i += 3
         else:
             operands.append(Reg(kind_of(s.arg[1:]), _register(s).number))
@@ -155,8 +176,11 @@ def physical_operands(node: UOp) -> list[Reg | Mem | Imm]:
     if dest:
         target = Reg(dest, _register(node).number)
         tied = any(f.tied and len(f.explicit) == len(operands) for f in node.arg[0].forms)
-        operands = [target, *operands[1:]] if tied and isinstance(operands[0], Reg) and _is_destination(operands, node) \
+        operands = (
+            [target, *operands[1:]]
+            if tied and isinstance(operands[0], Reg) and _is_destination(operands, node)
             else [target, *operands]
+        )
     return operands
 
 
@@ -178,7 +202,14 @@ def _physical_memory(op: Any, base: UOp, index: UOp, disp: UOp, scale: UOp) -> M
         number = -1
     value = int(disp.src[0].arg)
     bits = scale.arg.itemsize * 8 if not op.forms[0].vex else 0
-    return Mem(_register(base).number, number, int(scale.src[0].arg), value, bits, disp.arg.itemsize == 4 and -128 <= value < 128)
+    return Mem(
+        _register(base).number,
+        number,
+        int(scale.src[0].arg),
+        value,
+        bits,
+        disp.arg.itemsize == 4 and -128 <= value < 128,
+    )
 
 
 class X86Compiler(HexCompiler):
@@ -194,5 +225,8 @@ class X86Compiler(HexCompiler):
         except ImportError:
             return super().disassemble(lib)
         formatter = iced_x86.Formatter(iced_x86.FormatterSyntax.INTEL)
-        lines = (f"{i.ip:6x}  {lib[i.ip:i.ip + i.len].hex():<24} {formatter.format(i)}" for i in iced_x86.Decoder(64, lib, ip=0))
+        lines = (
+            f"{i.ip:6x}  {lib[i.ip : i.ip + i.len].hex():<24} {formatter.format(i)}"
+            for i in iced_x86.Decoder(64, lib, ip=0)
+        )
         return "\n".join(lines)

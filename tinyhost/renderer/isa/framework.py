@@ -5,9 +5,11 @@ copies, allocate registers, emit. A target gives the rules of selection, the ope
 bytes; it inherits the order of things. The text of a program is the hex of its bytes, so that it travels as any other
 source does; ``HexCompiler`` turns it back.
 """
+
 from __future__ import annotations
 
 from abc import abstractmethod
+
 from tinyhost.env import DEBUG
 from tinyhost.errors import CompileError
 from tinyhost.ops import Ops
@@ -64,8 +66,15 @@ class ISARenderer(Renderer):
         """Instructions and registers (``count`` of them) for the allocator."""
 
     @abstractmethod
-    def emit(self, insts: list[Inst], allocation: Allocation, vregs: list[VReg], frame_bytes: int) -> bytes:
-        """Machine code with prologue and epilogue."""
+    def emit(
+        self,
+        insts: list[Inst],
+        allocation: Allocation,
+        vregs: list[VReg],
+        frame_bytes: int,
+        text: list[str] | None = None,
+    ) -> bytes:
+        """Machine code with prologue and epilogue; its lines in assembler syntax are appended to ``text``."""
 
     @abstractmethod
     def encode(self, nodes: list[UOp]) -> bytes:
@@ -87,17 +96,22 @@ class ISARenderer(Renderer):
         """The selected instructions of a program, in order."""
         return self.select(uops)[1]
 
-    def assemble(self, uops: list[UOp]) -> bytes:
-        """Machine code of a linear program."""
+    def assemble(self, uops: list[UOp], text: list[str] | None = None) -> bytes:
+        """Machine code of a linear program; its lines in assembler syntax are appended to ``text``."""
         sel, nodes = self.select(uops)
         insts, vregs = self.lower(nodes, sel.serial + 2)
         insts = propagate_copies(insts)
         allocation = run(Function(insts, vregs), self.env, checked=self.checked or bool(DEBUG))
-        return self.emit(insts, allocation, vregs, sel.frame_bytes)
+        return self.emit(insts, allocation, vregs, sel.frame_bytes, text)
+
+    def listing(self, uops: list[UOp]) -> str:
+        """A linear program in assembler syntax."""
+        text: list[str] = []
+        self.assemble(uops, text)
+        return "\n".join(text)
 
     def render(self, uops: list[UOp]) -> str:
         """Hex of the machine code; a list of instructions over physical registers is encoded as it stands."""
         if all(u.op is Ops.INS for u in uops):
             return self.encode(uops).hex()
         return self.assemble(uops).hex()
-

@@ -1,12 +1,13 @@
 """Passes over selected instructions that know no instruction set: dead code, and copies that need not be.
 
-``eliminate`` works on INS nodes before lowering, ``propagate_copies`` on the allocator's instructions after it. Both keep
-the order of what remains.
+``eliminate`` works on INS nodes before lowering, ``propagate_copies`` on the allocator's instructions after it. Both
+keep the order of what remains.
 """
+
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import Callable
+from collections.abc import Callable
 
 from tinyhost.dtype import dtypes
 from tinyhost.renderer.isa.regalloc import Inst, Kind
@@ -41,8 +42,8 @@ def eliminate(nodes: list[UOp], roots: set[int], results: Callable[[UOp], tuple[
 def propagate_copies(insts: list[Inst]) -> list[Inst]:
     """Remove copies between a variable and a register that is never live together with another value of it.
 
-    ``t = x`` of a variable x goes when t is only read before x changes; ``x = t`` goes when t is made in the same block,
-    x is neither read nor written in between, and t is not read later.
+    ``t = x`` of a variable x goes when t is only read before x changes; ``x = t`` goes when t is made in the same
+    block, x is neither read nor written in between, and t is not read later.
     """
     copies = [i for i, inst in enumerate(insts) if inst.kind is Kind.COPY]
     if not copies:
@@ -122,5 +123,9 @@ class _Positions:
 
     def _rename(self, i: int, old: int, new: int, definition: bool) -> None:
         inst = self.insts[i]
-        inst.vregs = tuple([new if v == old and spec.is_def is definition else v
-                            for v, spec in zip(inst.vregs, inst.signature.operands)])
+        inst.vregs = tuple(
+            [
+                new if v == old and spec.is_def is definition else v
+                for v, spec in zip(inst.vregs, inst.signature.operands)
+            ]
+        )

@@ -1,4 +1,5 @@
 """Physical registers as instruction operands and results."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -23,7 +24,11 @@ class Register:
         return Register, (self.name, self.number, self.bank)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Register) and (self.bank, self.number, self.name) == (other.bank, other.number, other.name)
+        return isinstance(other, Register) and (self.bank, self.number, self.name) == (
+            other.bank,
+            other.number,
+            other.name,
+        )
 
     def __hash__(self) -> int:
         return hash((self.bank, self.number, self.name))

@@ -2,15 +2,18 @@
 
 Takes the linear program; rules of a target append instructions through it. An instruction is a UOp INS whose arg is
 (opcode, dtype) or (opcode, dtype, lanes) and whose tag is the virtual register it defines, an int. A register may be
-defined by several instructions (loop counters, accumulators): it is then a *variable*, read through a node with that tag.
+defined by several instructions (loop counters, accumulators): it is then a *variable*, read through a node with that
+tag.
 
 Instructions stand in segments. A loop opens two: its preheader, which hoisted code may still join while the loop is
 open, and its body. So every list only grows at its end, and what is emitted at depth d dominates all that follows at d
 or deeper. ``pure`` shares equal instructions within that dominance; ``emit`` never does. Nothing here knows a target.
 """
+
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from tinyhost.dtype import DType, dtypes
 from tinyhost.errors import CompileError
@@ -42,7 +45,8 @@ class Selection:
         depth: number of open loops. depth_of: depth at which an instruction was emitted.
         flags: the instruction whose flags are current, None when unknown.
         pending: loads that were put off. skipped: nodes that get no value of their own.
-        variables: the variable of each register of the IR. loops: what END must know of its RANGE.
+        variables: the variable of each register of the IR. in_registers: the buffers that are only variables.
+        loops: what END must know of its RANGE.
         frame: offset of each buffer that lies in the stack frame. frame_bytes: their size.
     """
 
@@ -62,6 +66,7 @@ class Selection:
         self.pending: dict[UOp, Pending] = {}
         self.skipped: set[UOp] = set()
         self.variables: dict[Any, UOp] = {}
+        self.in_registers: set[UOp] = set()
         self.loops: dict[UOp, Any] = {}
         self.frame: dict[UOp, int] = {}
         self.frame_bytes = 0
@@ -187,8 +192,10 @@ class Selection:
         """Apply the rule of one node."""
         rule = self.rules.get(u.op)
         if rule is None:
-            raise CompileError(f"no instructions for {u.op} of {u.dtype}: the kernel holds {u!r}; "
-                               "an earlier pass must turn it into ops that the renderer lists")
+            raise CompileError(
+                f"no instructions for {u.op} of {u.dtype}: the kernel holds {u!r}; "
+                "an earlier pass must turn it into ops that the renderer lists"
+            )
         node = rule(self, u)
         if node is not None:
             self.values[u] = node

@@ -225,10 +225,10 @@ def sum_of_selected(u: UOp, x: UOp) -> UOp | None:
 
 def _gather(value: UOp, others: list[UOp], r: UOp, at: UOp) -> UOp:
     inside = [UOp(Ops.CMPLT, (UOp.const(-1), at)), UOp(Ops.CMPLT, (at, _weak(r.src[0])))]
-    gate = conjunction([*inside, *[c.substitute({r: at}) for c in others]])
-    # an index that may lie outside of the range must not be read there
-    safe = UOp(Ops.WHERE, (gate, at, UOp.invalid()))
-    picked = _gated_substitute(value, r, at, safe)
+    # an index that may lie outside of the range must not be read there, neither by the value nor by the other clauses
+    in_range = UOp(Ops.WHERE, (conjunction(inside), at, UOp.invalid()))
+    gate = conjunction([*inside, *[_gated_substitute(c, r, at, in_range) for c in others]])
+    picked = _gated_substitute(value, r, at, UOp(Ops.WHERE, (gate, at, UOp.invalid())))
     if value.dtype.is_float:
         picked = UOp(Ops.ADD, (picked, picked.const_like(0.0)))
     return UOp(Ops.WHERE, (gate, picked, picked.const_like(0)))

@@ -91,7 +91,7 @@ _ARITHMETIC: list[_Row] = [
     (Ops.MAX, "a:value b:value", "none", "TP", "match", "the larger one; NaN if either is"),
     (Ops.SUB, "a:value b:value", "none", "PX", "match", "a-b"),
     (Ops.FDIV, "a:float b:float", "none", "TP", "match", "a/b on floats, rounded once"),
-    (Ops.POW, "base:value exponent:value", "none", "TX", "match", "power"),
+    (Ops.POW, "base:value exponent:value", "none", "TPX", "match", "power"),
     (Ops.MULACC, "a:value b:value c:value", "none", "PX", "match", "a*b+c, fused on floats"),
     (Ops.SHL, "x:int count:int", "none", "TP", "strong_in_program", "x * 2**count; 0 from the width on"),
     (Ops.SHR, "x:int count:int", "none", "TP", "strong_in_program", "x / 2**count rounded down; arithmetic on signed"),
