@@ -22,7 +22,7 @@ from tinyhost.engine.hazards import is_storage
 from tinyhost.engine.replay import Replay
 from tinyhost.env import JIT, TRAINING
 from tinyhost.errors import JitError
-from tinyhost.realization import realize, settle
+from tinyhost.realization import realize, settle, waiting_stores
 from tinyhost.schedule.storage import region_of
 from tinyhost.tensor import Tensor
 from tinyhost.uop import UOp
@@ -177,12 +177,19 @@ class TinyJit(Generic[R]):
             if self.captured is not None and JIT.value:
                 ret = self._replay(self.captured, inputs)
             elif self.cnt == 0 or not JIT.value:
-                ret = self.fxn(*args, **kwargs)
-                _realize_result(ret)
+                ret = self._run(args, kwargs)
             else:
                 ret = self._capture(inputs, args, kwargs)
             self.cnt += 1
             return ret
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+        """Call the function, and realize its result and whatever it stored."""
+        before = waiting_stores()
+        ret = self.fxn(*args, **kwargs)
+        stored = [t for state, t in waiting_stores().items() if state not in before]
+        realize(*_result_tensors(ret), *stored)
+        return ret
 
     def _capture(self, inputs: _Inputs, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         # an input that is a part of a buffer stands on a BUFFER of its own meanwhile, so that a replay may take another part
@@ -192,8 +199,7 @@ class TinyJit(Generic[R]):
             inputs.tensors[i][1].uop = nodes[i].reshape(view.shape)
         capture = recorder.start()
         try:
-            ret = self.fxn(*args, **kwargs)
-            _realize_result(ret)
+            ret = self._run(args, kwargs)
             result = _rebuilt(ret, lambda x: x.uop if isinstance(x, Tensor) else x)
         finally:
             recorder.stop()
@@ -220,15 +226,13 @@ def _call_method(fxn: Callable[..., R], ref: weakref.ref[Any], *args: Any, **kwa
     return fxn(ref(), *args, **kwargs)
 
 
-def _realize_result(ret: Any) -> None:
+def _result_tensors(ret: Any) -> list[Tensor]:
     values = [v for _, v in _leaves("return", ret)]
     wrong = sorted({type(v).__name__ for v in values if not isinstance(v, Tensor) and v is not None})
     if wrong:
         raise JitError(f"a captured function returns Tensors, containers of them or None, got {', '.join(wrong)}: a Python "
                        "value would be frozen at capture; return a Tensor and read it outside")
-    tensors = [v for v in values if isinstance(v, Tensor)]
-    if tensors:
-        tensors[0].realize(*tensors[1:])
+    return [v for v in values if isinstance(v, Tensor)]
 
 
 def _result(u: Any, now: dict[UOp, UOp]) -> Any:

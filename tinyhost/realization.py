@@ -99,6 +99,11 @@ def _root(t: TensorCore) -> UOp:
     return t.uop
 
 
+def waiting_stores() -> dict[UOp, TensorCore]:
+    """States of storage that exist only as graphs so far, each with a live tensor that shows it."""
+    return {base: t for t, u in _lazy() if (base := under_views(u)).op is Ops.AFTER and not base.is_bound_var}
+
+
 def settle(used: Collection[Buffer], written: Collection[Buffer]) -> None:
     """Before code outside of this module reads ``used`` and writes ``written`` (owners of memory): run the stores that wait
     for any of them, and compute what still reads what will be written."""

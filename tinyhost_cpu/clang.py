@@ -55,7 +55,7 @@ def clang_capabilities(target: Target) -> Capabilities:
     if level not in LEVELS:
         raise RendererUnavailable(f"no C code for arch {level!r}: the levels are {', '.join(LEVELS)}")
     vector_bytes, registers = LEVELS[level]
-    clang = clang_major(compiler_version(find_compiler(CC.value)))
+    clang = 0 if missing() else clang_major(compiler_version(find_compiler(CC.value)))
     native = _NATIVE - {dtypes.float16} if 0 < clang < _HALF_SINCE and level != "arm64" else _NATIVE
     return Capabilities(host_visible=True, vector_bytes=vector_bytes, vector_registers=registers, fma=level in _FUSED,
                         threads=os.cpu_count() or 1, dtypes=native)
@@ -499,7 +499,7 @@ class CCompiler(Compiler):
         """Everything that changes the output."""
         march = [] if self.level == "arm64" else [f"-march={self.level}"]
         wide = ["-mprefer-vector-width=512"] if self.level == "x86-64-v4" else []
-        half = [] if self.is_clang else ["-fexcess-precision=standard"]
+        half = ["-ffloat16-excess-precision=none"] if self.clang >= 16 else [] if self.clang else ["-fexcess-precision=standard"]
         loops = [] if self.clang else ["-fno-tree-loop-distribute-patterns", "-Wno-psabi"]
         return ["-O2", *march, *wide, *half, *loops, "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
                 "-fno-strict-aliasing", "-ffreestanding", "-fno-builtin", "-fPIC", "-fvisibility=hidden", "-fno-stack-protector",

@@ -1,4 +1,5 @@
 """Levels, features and refusals of the X86 back end."""
+
 from __future__ import annotations
 
 import pickle
@@ -32,7 +33,9 @@ def test_arch_grammar() -> None:
 
 
 def test_a_machine_without_avx2_is_told_so() -> None:
-    with pytest.raises(RendererUnavailable, match=r"needs x86-64-v3, but arch 'x86-64-v2' lacks avx, avx2, bmi2, f16c, fma"):
+    with pytest.raises(
+        RendererUnavailable, match=r"needs x86-64-v3, but arch 'x86-64-v2' lacks avx, avx2, bmi2, f16c, fma"
+    ):
         X86Renderer(Target("CPU", "X86", "x86-64-v2"))
     with pytest.raises(RendererUnavailable, match=r"lacks fma; use CPU:LLVM or CPU:CLANG"):
         X86Renderer(Target("CPU", "X86", "x86-64-v3,-fma"))

@@ -398,7 +398,8 @@ def test_horizontal_sum() -> None:
 # *** the caller's state ***
 def test_mxcsr_is_set_and_given_back() -> None:
     """A caller that flushes denormals gets them from the kernel all the same, and keeps its own setting."""
-    from tinyhost_cpu.x86.encode import Mem, assemble as bytes_of
+    from tinyhost_cpu.x86.encode import Mem
+    from tinyhost_cpu.x86.encode import assemble as bytes_of
     from tinyhost_cpu.x86.insns import X86Ops
 
     pointer = Mem(7)
@@ -422,7 +423,9 @@ def test_listing_is_what_is_encoded() -> None:
     from tinyhost.codegen.linearize import linearize
 
     r = loop(8, 0)
-    uops = linearize(UOp(Ops.SINK, (end(store(param(0, f32, 64), mul(r, 8), load(param(1, f32, 64), mul(r, 8), 8), 8), r),)))
+    uops = linearize(
+        UOp(Ops.SINK, (end(store(param(0, f32, 64), mul(r, 8), load(param(1, f32, 64), mul(r, 8), 8), 8), r),))
+    )
     ours = [line.split()[0] for line in RENDERER.listing(uops).splitlines() if not line.endswith(":")]
     theirs = [line.split()[2] for line in listing(bytes.fromhex(RENDERER.render(uops))).splitlines()]
     assert ours == theirs
@@ -445,5 +448,7 @@ def test_bitcast_of_places_and_storage() -> None:
 
 def test_float_scalar_parameter_is_an_error() -> None:
     bad = UOp(Ops.PARAM, (), ParamArg(1, f32, None, None, None, "x", AddrSpace.ALU))
-    with pytest.raises(RuntimeError, match="scalar parameters are integers, got dtypes.float for 'x'; pass floats in a buffer"):
+    with pytest.raises(
+        RuntimeError, match="scalar parameters are integers, got dtypes.float for 'x'; pass floats in a buffer"
+    ):
         assemble(store(param(0, f32, 1), 0, bad))

@@ -101,7 +101,7 @@ class ISARenderer(Renderer):
         sel, nodes = self.select(uops)
         insts, vregs = self.lower(nodes, sel.serial + 2)
         insts = propagate_copies(insts)
-        allocation = run(Function(insts, vregs), self.env, checked=self.checked or bool(DEBUG))
+        allocation = run(Function(insts, vregs), self.env, checked=self.checked or bool(DEBUG.value))
         return self.emit(insts, allocation, vregs, sel.frame_bytes, text)
 
     def listing(self, uops: list[UOp]) -> str:

@@ -174,11 +174,15 @@ class Selection:
     def select(self, root: UOp) -> UOp:
         """Select ``root`` and whatever below it has no value yet."""
         stack = [root]
-        values, pending = self.values, self.pending
-        done = set(self.skipped)  # places, literals and the like never get a value
+        values, pending, skipped = self.values, self.pending, self.skipped
+        done: set[UOp] = set()  # places, literals and the like never get a value
         while stack:
             u = stack[-1]
-            missing = [s for s in u.src if s not in values and s not in done and s not in pending and not s.is_const]
+            missing = [
+                s
+                for s in u.src
+                if s not in values and s not in done and s not in pending and s not in skipped and not s.is_const
+            ]
             if missing:
                 stack += missing
                 continue
