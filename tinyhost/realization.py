@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from tinyhost._tensor import history
 from tinyhost._tensor.registry import live_tensors
 from tinyhost._tensor.views import family_of
 from tinyhost.device import Buffer, Device, caps_of
@@ -58,7 +59,9 @@ def _compute(roots: dict[UOp, None], do_update_stats: bool = True) -> dict[UOp, 
         effects.add(u)
     if effects:
         run(plan_of(get_linear(effects.sink)), effects.params, effects.var_vals, do_update_stats)
+    history.forget(old)
     if effects.becomes:
+        history.remember(effects.becomes, {t.uop.base for t in live_tensors() if t.is_param}, old)
         _substitute_live(effects.becomes)
     return effects.becomes
 
@@ -107,6 +110,7 @@ def waiting_stores() -> dict[UOp, TensorCore]:
 def settle(used: Collection[Buffer], written: Collection[Buffer]) -> None:
     """Before code outside of this module reads ``used`` and writes ``written`` (owners of memory): run the stores that wait
     for any of them, and compute what still reads what will be written."""
+    history.forget([u for u in history.readers_known() if has_storage(u) and buffer_of(u).base in written])
     lazy = [u for _, u in _lazy() if u.device is not None]
     if not lazy:
         return

@@ -214,6 +214,8 @@ class _Writer:
             zero = self.splat(_literal(0, src), src, n)
             return self.emit(f"fcmp une {a} {x}, {zero}" if src.is_float else f"icmp ne {a} {x}, {zero}")
         if src.is_float and dst.is_float:
+            if src is dtypes.float64 and dst is dtypes.float16:
+                x, a = self.float_of_double(x, n), self.type(dtypes.float32, n)
             return x if src is dst else self.emit(f"{'fpext' if src.itemsize < dst.itemsize else 'fptrunc'} {a} {x} to {b}")
         if src.is_float:
             kind = "fptoui" if dst.is_unsigned else "fptosi"
@@ -225,6 +227,17 @@ class _Writer:
             return x
         grow = src is dtypes.bool or src.itemsize < dst.itemsize
         return self.emit(f"{('zext' if unsigned else 'sext') if grow else 'trunc'} {a} {x} to {b}")
+
+    def float_of_double(self, x: str, n: int) -> str:
+        """float64 as float32 whose last bit is set where anything was lost: rounding that to half is one rounding."""
+        wide, ints = self.type(dtypes.float64, n), self.type(dtypes.int64, n)
+        bits = self.emit(f"bitcast {wide} {x} to {ints}")
+        low = self.emit(f"and {ints} {bits}, {self.splat(str((1 << 29) - 1), dtypes.int64, n)}")
+        lost = self.emit(f"icmp ne {ints} {low}, {self.splat('0', dtypes.int64, n)}")
+        sticky = self.emit(f"shl {ints} {self.cast(lost, dtypes.bool, dtypes.int64, n)}, {self.splat('29', dtypes.int64, n)}")
+        kept = self.emit(f"and {ints} {bits}, {self.splat(str(-(1 << 29)), dtypes.int64, n)}")
+        odd = self.emit(f"bitcast {ints} {self.emit(f'or {ints} {kept}, {sticky}')} to {wide}")
+        return self.emit(f"fptrunc {wide} {odd} to {self.type(dtypes.float32, n)}")
 
     # *** memory ***
     def place(self, u: UOp) -> None:

@@ -1,13 +1,14 @@
 """Gradients of tensors: a thin layer over ``tinyhost.uop.gradient``.
 
 ``gradient`` is a pure function of graph and targets; ``backward`` finds the live parameters below self and adds to
-their ``grad``. Nothing is recorded while computing forward.
+their ``grad``. Nothing is recorded while computing forward; a value that was realized is followed through ``history``.
 """
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from tinyhost._tensor.core import TensorCore
+from tinyhost._tensor.history import unrealized
 from tinyhost._tensor.registry import live_tensors
 from tinyhost.errors import DTypeError, ShapeError
 from tinyhost.mixin.sint import same_shape
@@ -34,9 +35,13 @@ class AutogradTensor(TensorCore):
             raise ShapeError(f"gradient shape mismatch {self.shape} != {gradient.shape}")
         return gradient.uop.cast(self.dtype)
 
-    def _gradients(self, targets: list[UOp], gradient: Self | None) -> dict[UOp, UOp]:
+    def _gradients(self, targets: list[UOp], gradient: Self | None, root: UOp | None = None,
+                   realized: dict[UOp, UOp] | None = None) -> dict[UOp, UOp]:
         from tinyhost.uop.gradient import compute_gradient  # rules load with the first gradient
-        return compute_gradient(self.uop, self._output_gradient(gradient), set(targets))
+        if root is None or realized is None:
+            root, realized = unrealized(self.uop)
+        grads = compute_gradient(root, self._output_gradient(gradient), set(targets))
+        return {t: g.substitute(realized, walk=True) for t, g in grads.items()} if realized else grads
 
     def gradient(self, *targets: Self, gradient: Self | None = None) -> list[Self]:
         """Gradients of self with respect to ``targets``; ``gradient`` is that of a final value with respect to self.
@@ -60,16 +65,16 @@ class AutogradTensor(TensorCore):
         """Add the gradient of self to the ``grad`` of every live parameter it depends on.
 
         Raises:
-            RuntimeError: there is no such parameter. A realized tensor depends on nothing any more.
+            RuntimeError: there is no such parameter, or one was overwritten since self was realized.
         """
-        below = self.uop.toposort()
+        root, realized = unrealized(self.uop)
+        below = root.toposort()
         params = [t for t in live_tensors() if t.is_param and t.uop in below]
-        output = self._output_gradient(gradient)
         if not params:
-            raise RuntimeError(f"backward() reached no parameter below {self!r}: mark parameters with is_param_(), and "
-                               "call backward() before the result is realized or read")
-        from tinyhost.uop.gradient import compute_gradient
-        grads = compute_gradient(self.uop, output, {t.uop for t in params})
+            self._output_gradient(gradient)
+            raise RuntimeError(f"backward() reached no parameter below {self!r}: mark parameters with is_param_() before they "
+                               "are used, and call backward() before they are overwritten")
+        grads = self._gradients([t.uop for t in params], gradient, root, realized)
         for t in params:
             if (g := grads.get(t.uop)) is not None:
                 new = self._wrap(g)._fresh()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tinyhost.codegen.contraction_rules import packable, tile_contraction
 from tinyhost.codegen.kernel import Axis, Kernel
+from tinyhost.codegen.memory import UNUSED
 from tinyhost.codegen.strides import Access
 from tinyhost.codegen.tiles import accumulators, length, live_outer, main_reduce, try_opt, upcast
 from tinyhost.helpers import ceildiv, prod
@@ -64,7 +65,7 @@ def _work(k: Kernel) -> list[Work]:
         chain: dict[UOp, None] = {}
         for r in u.ranges:
             chain.update(around.get(r, {r: None}))
-        weight = GATED_COST if access is not None and access.gate is not None else _HEAVY.get(u.op, 1)
+        weight = GATED_COST if access is not None and access.gate is not None and u.tag != UNUSED else _HEAVY.get(u.op, 1)
         out.append(Work(u, chain, float(weight), access))
     return out
 

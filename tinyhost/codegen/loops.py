@@ -42,15 +42,25 @@ class LoopMixin:
         """Find the REDUCEs that share a loop, and the ENDs that only the SINK sees."""
         by_ranges: dict[frozenset[UOp], list[UOp]] = {}
         used: set[UOp] = set()
+        copied: list[UOp] = []
         for u in sink.toposort():
-            if u.op is Ops.REDUCE:
+            if u.op is Ops.RANGE and u.arg[-1] in _COPIED:
+                copied.append(u)
+            elif u.op is Ops.REDUCE:
                 loops = frozenset([r for r in u.src[1:] if is_loop(r)])
                 if loops:
                     self.groups[u] = by_ranges.setdefault(loops, [])
                     self.groups[u].append(u)
             elif u is not sink:
                 used.update([s for s in u.src if s.op is Ops.END])
+        self.order_copies(copied)
         self.deferred = {u: None for u in sink.src if u.op is Ops.END and u not in used}
+
+    def order_copies(self: "Expander", copied: list[UOp]) -> None:
+        """Copies along the axis of the vector lane change fastest: a broadcast scalar is used by all vectors, then dead."""
+        lanes = {r.arg[0] for r in copied if r.arg[-1] is AxisType.LANE}
+        for r in sorted((r for r in copied if r.arg[-1] is not AxisType.LANE), key=lambda r: (r.arg[0] in lanes, r.arg[:-1])):
+            self._bit(r, int(r.src[0].const_value))
 
     def reduce_sources(self: "Expander", u: UOp) -> tuple[UOp, ...]:
         """Sources of ``u`` and of all REDUCEs in its loop."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tinyhost.codegen.linear_form import Int, Lanes, Lin
+from tinyhost.codegen.linear_form import Int, Lanes, Lin, atom, is_lane
 from tinyhost.dtype import DType
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp
@@ -17,6 +17,7 @@ from tinyhost.uop import UOp
 if TYPE_CHECKING:
     from tinyhost.codegen.expand import Expander
 
+UNUSED = "unused"  # tag of an INDEX whose value is not used where its gate is false
 _TRUE = UOp(Ops.CONST, (), True)
 
 
@@ -49,6 +50,9 @@ class MemoryMixin:
         """An INDEX used as a value."""
         if len(u.src) != 2 or not _is_storage(u.src[0]):
             self.plain(u)
+            return
+        if u.tag == UNUSED:
+            self.emit(u, self.access_sources(u), lambda base, i, g=_TRUE: self.unguarded_load(base, i, g, u.dtype))
             return
         self.emit(u, self.access_sources(u), lambda base, i, g=_TRUE: self.load_entry(base, i, g, None, u.dtype, None))
 
@@ -131,6 +135,26 @@ class MemoryMixin:
                 parts.append(UOp(Ops.LOAD, (place, vectors.extract(other, i), g), hint))
         return vectors.stack(parts)
 
+    def unguarded_load(self: "Expander", base: UOp, index: Any, gate: UOp, dt: DType) -> UOp:
+        """A load whose value is not used where its gate is false: it reads some other element of the storage then.
+
+        The choice is made in the loop of the gate; loops inside it read without a condition.
+        """
+        at = self.as_int(index)
+        if gate.op is Ops.CONST or self.vectors.is_vector(gate) or not isinstance(at, Lin):
+            return self.load_entry(base, index, gate, None, dt, None)
+        ints = self.ints
+        rank = ints.rank_of(gate)
+        inner = Lin({n: c for n, c in at.terms.items() if is_lane(n) or ints.rank_of(n) > rank}, 0)
+        outer = Lin({n: c for n, c in at.terms.items() if n not in inner.terms}, at.const)
+        lo, hi = ints.bounds(inner)
+        size = _storage_of(base).arg.size
+        if size is None or hi - lo >= size:
+            return self.load_entry(base, index, gate, None, dt, None)
+        start = ints.node(outer)
+        chosen = UOp(Ops.WHERE, (gate, start, UOp.const(-lo, start.dtype)))
+        return self.load_entry(base, ints.add(atom(chosen), inner), _TRUE, None, dt, None)
+
     def _shape_of_access(self: "Expander", at: Int) -> tuple[int, Lin | None]:
         """(lanes, index of the first) of a scalar or contiguous access; (lanes, None) of a gather."""
         if isinstance(at, Lanes):
@@ -164,8 +188,12 @@ class MemoryMixin:
         return UOp(Ops.GROUP, tuple(stores))
 
 
-def _is_storage(u: UOp) -> bool:
+def _storage_of(u: UOp) -> UOp:
     while u.op is Ops.AFTER:
         u = u.src[0]
-    return u.op is Ops.PARAM or u.op is Ops.BUFFER
+    return u
+
+
+def _is_storage(u: UOp) -> bool:
+    return _storage_of(u).op in (Ops.PARAM, Ops.BUFFER)
 

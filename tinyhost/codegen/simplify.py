@@ -4,6 +4,7 @@ from __future__ import annotations
 from functools import cache
 
 from tinyhost.codegen.kernel import product_of
+from tinyhost.codegen.memory import UNUSED, gate_and_index
 from tinyhost.ops import Ops
 from tinyhost.uop import PatternMatcher, UOp, graph_rewrite
 
@@ -46,7 +47,15 @@ def _gated_product(u: UOp) -> bool:
 
 def _hoisted(u: UOp) -> UOp:
     cond, product, zero = u.src[0].src
+    product = _unguarded(product, cond)
     outer = [r for r in u.src[1:] if r in cond.ranges]
     inner = UOp(Ops.REDUCE, (product, *[r for r in u.src[1:] if r not in outer]), u.arg)
     value = UOp(Ops.WHERE, (cond, inner, zero))
     return UOp(Ops.REDUCE, (value, *outer), u.arg) if outer else value
+
+
+def _unguarded(product: UOp, cond: UOp) -> UOp:
+    """The product with its loads under ``cond`` marked: what they give where it is false is not used."""
+    swap = {x: UOp(Ops.INDEX, x.src, x.arg, UNUSED) for x in product.toposort()
+            if x.op is Ops.INDEX and len(x.src) == 2 and gate_and_index(x)[0] is cond}
+    return product.substitute(swap, walk=True) if swap else product
