@@ -15,7 +15,7 @@ import time
 
 import numpy as np
 
-from tinyhost import Context, Device, Tensor, TinyJit, dtypes, nn
+from tinyhost import Context, Device, Tensor, TinyJit, nn
 from tinyhost.helpers import trange
 
 
@@ -74,7 +74,7 @@ def main() -> None:
     train, test = stratified_split(labels, 1000, args.seed)
     Tensor.manual_seed(args.seed)
     model = Model(8 if args.small else 32)
-    opt = nn.optim.Adam(model_parameters(model), lr=2e-3 if args.small else 1e-3)
+    opt = nn.optim.Adam(nn.state.get_parameters(model), lr=2e-3 if args.small else 1e-3)
 
     @TinyJit
     def step(x: Tensor, y: Tensor) -> Tensor:
@@ -104,11 +104,6 @@ def main() -> None:
         pick = test[i:i + 100]
         right += int((predict(Tensor(images[pick])).numpy() == labels[pick]).sum())
     print(f"test accuracy {100 * right / len(test):.2f} %")
-
-
-def model_parameters(model: Model) -> list[Tensor]:
-    """What the optimizer trains: everything but the running statistics."""
-    return [t for name, t in nn.state.get_state_dict(model).items() if "running" not in name and t.dtype is not dtypes.long]
 
 
 if __name__ == "__main__":

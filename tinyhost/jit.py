@@ -22,7 +22,7 @@ from tinyhost.engine.hazards import is_storage
 from tinyhost.engine.replay import Replay
 from tinyhost.env import JIT, TRAINING
 from tinyhost.errors import JitError
-from tinyhost.realization import realize, settle, waiting_stores
+from tinyhost.realization import lazy_graphs, realize, settle, waiting_stores
 from tinyhost.schedule.storage import region_of
 from tinyhost.tensor import Tensor
 from tinyhost.uop import UOp
@@ -66,7 +66,7 @@ class _Demand:
 
     def met_by(self, other: _Demand) -> bool:
         """Whether the argument of another call is the same."""
-        same = self.value is other.value or (isinstance(self.value, tuple) and self.value == other.value)
+        same = self.value is other.value or (type(self.value) is type(other.value) is tuple and self.value == other.value)
         return same and self.path == other.path
 
 
@@ -197,7 +197,7 @@ class TinyJit(Generic[R]):
         nodes = [from_buffer(b) if i in views else inputs.flat(i) for i, b in enumerate(inputs.buffers)]
         for i, view in views.items():
             inputs.tensors[i][1].uop = nodes[i].reshape(view.shape)
-        capture = recorder.start()
+        capture = recorder.start(lazy_graphs())
         try:
             ret = self._run(args, kwargs)
             result = _rebuilt(ret, lambda x: x.uop if isinstance(x, Tensor) else x)

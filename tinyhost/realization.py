@@ -53,7 +53,14 @@ def _with_readers(roots: dict[UOp, None]) -> tuple[dict[UOp, None], set[UOp]]:
 
 def _compute(roots: dict[UOp, None], do_update_stats: bool = True) -> dict[UOp, UOp]:
     """Compute ``roots`` and all that must be computed with them; what each computed node becomes."""
-    roots, old = _with_readers(roots)
+    asked = roots
+    roots, old = _with_readers(asked)
+    if (capture := recorder.active()) is not None and capture.outside:
+        if early := capture.outside.intersection(UOp.sink(*roots).toposort(enter_calls=False)):
+            capture.outside -= early
+            with recorder.paused():
+                done = _compute(dict.fromkeys(early))
+            return _compute({u.substitute(done, walk=True): None for u in asked}, do_update_stats)
     effects = Effects(old)
     for u in roots:
         effects.add(u)
@@ -100,6 +107,12 @@ def _root(t: TensorCore) -> UOp:
     if base is not t.uop and base.op is not Ops.AFTER and any(o is not t and under_views(o.uop) is base for o in family_of(t)):
         return base
     return t.uop
+
+
+def lazy_graphs() -> set[UOp]:
+    """What live tensors stand for and is not computed yet, also without the views around it."""
+    lazy = [u for _, u in _lazy() if u.device is not None]
+    return {*lazy, *(base for u in lazy if (base := under_views(u)).device is not None)}
 
 
 def waiting_stores() -> dict[UOp, TensorCore]:

@@ -26,6 +26,7 @@ from tinyhost.renderer.cstyle import CStyleRenderer, _edges, lanes_of
 from tinyhost.target import Target
 from tinyhost.uop import UOp
 from tinyhost_cpu.relocate import flat_image
+from tinyhost_cpu.x86.caps import MAX_BUFFERS
 
 _MASK_INT = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
 # levels of the architecture: vector bytes, vector registers
@@ -57,7 +58,7 @@ def clang_capabilities(target: Target) -> Capabilities:
     vector_bytes, registers = LEVELS[level]
     clang = 0 if missing() else clang_major(compiler_version(find_compiler(CC.value)))
     native = _NATIVE - {dtypes.float16} if 0 < clang < _HALF_SINCE and level != "arm64" else _NATIVE
-    return Capabilities(host_visible=True, vector_bytes=vector_bytes, vector_registers=registers, fma=level in _FUSED,
+    return Capabilities(host_visible=True, max_kernel_buffers=MAX_BUFFERS, vector_bytes=vector_bytes, vector_registers=registers, fma=level in _FUSED,
                         threads=os.cpu_count() or 1, dtypes=native)
 
 

@@ -5,7 +5,7 @@ their ``grad``. Nothing is recorded while computing forward; a value that was re
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tinyhost._tensor.core import TensorCore
 from tinyhost._tensor.history import unrealized
@@ -64,12 +64,14 @@ class AutogradTensor(TensorCore):
     def backward(self, gradient: Self | None = None) -> Self:
         """Add the gradient of self to the ``grad`` of every live parameter it depends on.
 
+        Parameters are tensors marked with ``is_param_()`` (layers and optimizers do that). Where none is marked, every live
+        float tensor that is computed from no other one gets a gradient.
+
         Raises:
             RuntimeError: there is no such parameter, or one was overwritten since self was realized.
         """
         root, realized = unrealized(self.uop)
-        below = root.toposort()
-        params = [t for t in live_tensors() if t.is_param and t.uop in below]
+        params = _parameters(root, self)
         if not params:
             self._output_gradient(gradient)
             raise RuntimeError(f"backward() reached no parameter below {self!r}: mark parameters with is_param_() before they "
@@ -80,3 +82,17 @@ class AutogradTensor(TensorCore):
                 new = self._wrap(g)._fresh()
                 t.grad = new if t.grad is None else t.grad + new
         return self
+
+
+def _parameters(root: UOp, output: TensorCore) -> list[Any]:
+    """Live tensors below ``root`` that get gradients: those marked as parameters, else the leaves."""
+    below = root.toposort()
+    found = [t for t in live_tensors() if t.uop in below and t.is_param is not False and t.dtype.is_float and t is not output]
+    marked = [t for t in found if t.is_param]
+    if marked:
+        return marked
+    values = {t.uop for t in found}
+    above: dict[UOp, bool] = {}  # whether a node is computed from one of the values
+    for u in below:
+        above[u] = any(above[s] or s in values for s in u.src)
+    return [t for t in found if not above[t.uop]]

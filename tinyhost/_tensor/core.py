@@ -61,14 +61,14 @@ class TensorCore(RandMixin):
     __slots__ = ("uop", "grad", "is_param", "_family", "__weakref__")
     uop: UOp
     grad: Any
-    is_param: bool
+    is_param: bool | None  # None: nobody said, so a leaf gets a gradient where no parameter is marked
     _family: Family | None  # with its views; None while there are none
 
     def __init__(self, data: Any, device: DeviceLike = None, dtype: DTypeLike | None = None) -> None:
         dt = None if dtype is None else to_dtype(dtype)
         self.uop = _node_from(data, device, dt)
         self.grad = self._family = None
-        self.is_param = False
+        self.is_param = None
         track(self)
         if isinstance(data, UOp):
             forget_exclusive(self.uop)
@@ -77,7 +77,7 @@ class TensorCore(RandMixin):
     def _wrap(cls, uop: UOp) -> Self:
         """A tensor over an existing node."""
         self = object.__new__(cls)
-        self.uop, self.grad, self.is_param, self._family = uop, None, False, None
+        self.uop, self.grad, self.is_param, self._family = uop, None, None, None
         track(self)
         return self
 
@@ -239,7 +239,7 @@ class TensorCore(RandMixin):
     @property
     def requires_grad(self) -> bool:
         """Whether self is a parameter."""
-        return self.is_param
+        return bool(self.is_param)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:

@@ -91,9 +91,8 @@ def tile_contraction(k: Kernel) -> bool:
 
 
 def _scatters(k: Kernel, c: _Contraction) -> bool:
-    """Whether results would be stored one lane at a time, and nothing but them is."""
-    return any(a.written and a.stride(c.lane) != 1 for a in k.accesses) and all(
-        a.stride(c.lane) in (0, 1) for a in k.accesses if not a.written and a.node not in c.operand.toposort())
+    """Whether results would be stored one lane at a time."""
+    return any(a.written and a.stride(c.lane) != 1 for a in k.accesses)
 
 
 def _order(k: Kernel, c: _Contraction) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from tinyhost.codegen.memory import gate_and_index
 from tinyhost.codegen.strides import linear
 from tinyhost.helpers import prod
-from tinyhost.ops import AxisType, Ops
+from tinyhost.ops import AddrSpace, AxisType, Ops
 from tinyhost.uop import ParamArg, UOp
 
 SCRATCH = "scratch"  # name of the PARAM that is the worker's arena
@@ -65,15 +65,29 @@ def _tile_of(end: UOp) -> list[UOp]:
 def _stage_result(sink: UOp, end: UOp, arena: UOp, offset: int) -> UOp:
     store, tile = end.src[0], _tile_of(end)
     fresh = _fresh(sink)
-    written = arena.index(_position(tile, offset)).store(store.src[1])
+    cut = _cut(store.src[1], tile[-1])
+    written = arena.index(_position(tile, offset)).store(cut)
     steps = linear(gate_and_index(store.src[0])[1], {}).terms
     order = sorted(tile, key=lambda r: (-steps.get(r, 0), r.arg[:-1]))
     kinds = [AxisType.WEAK] * (len(tile) - 1) + [AxisType.UPCAST]
     swap = {r: UOp(Ops.RANGE, r.src, (fresh + i, kind)) for i, (r, kind) in enumerate(zip(order, kinds))}
-    value = arena.after(written).index(_position([swap[r] for r in tile], offset))
+    copied = arena.after(written).index(_position([swap[r] for r in tile], offset))
+    hole = UOp(Ops.PARAM, (), ParamArg(-1, cut.dtype, name="tile", addrspace=AddrSpace.ALU))
+    rest_of_value = _substituted(store.src[1].substitute({cut: hole}, walk=True), swap)
+    value = rest_of_value.substitute({hole: copied}, walk=True)
     place = _substituted(store.src[0], swap)
     rest = [r for r in end.src[1:] if r not in swap]
     return UOp(Ops.END, (UOp(Ops.STORE, (place, value)), *rest, *swap.values()))
+
+
+def _cut(value: UOp, lane: UOp) -> UOp:
+    """What goes through the tile: the value to store, or its reduction where the rest would read memory lane by lane."""
+    outside = value.toposort(gate=lambda u: u.op is not Ops.REDUCE)
+    reads = [u for u in outside if u.op is Ops.INDEX and len(u.src) == 2 and lane in u.ranges]
+    if all(linear(gate_and_index(u)[1], {}).terms.get(lane) == 1 for u in reads):
+        return value
+    tops = {s for u in outside for s in u.src if s.op is Ops.REDUCE and lane in s.ranges}
+    return tops.pop() if len(tops) == 1 else value
 
 
 def _position(panel: list[UOp], offset: int) -> Any:

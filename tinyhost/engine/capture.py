@@ -4,18 +4,25 @@ Knows plans and buffers only. One capture may be active in a thread at a time.
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import local
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tinyhost.engine.realize import Bound
+    from tinyhost.uop import UOp
 
 
 @dataclass
 class Capture:
-    """The plans executed while it was active: arguments (temporaries stay alive), and the variables' values."""
+    """The plans executed while it was active: arguments (temporaries stay alive), and the variables' values.
 
+    ``outside`` are graphs that existed before: they are computed once, and their computation is not recorded.
+    """
+
+    outside: "set[UOp]" = field(default_factory=set)
     items: "list[tuple[Bound, dict[str, int]]]" = field(default_factory=list)
 
     def record(self, bound: "Bound", var_vals: dict[str, int]) -> None:
@@ -32,20 +39,29 @@ class _Recorder(local):
         """The capture that records now, or None."""
         return self.current
 
-    def start(self) -> Capture:
-        """Begin recording.
+    def start(self, outside: "set[UOp]") -> Capture:
+        """Begin recording, but not what computes ``outside``.
 
         Raises:
             RuntimeError: another capture is active in this thread.
         """
         if self.current is not None:
             raise RuntimeError("a capture is active already: a captured function may not call another one while capturing")
-        self.current = Capture()
+        self.current = Capture(outside)
         return self.current
 
     def stop(self) -> None:
         """End recording."""
         self.current = None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """A block that is not recorded."""
+        kept, self.current = self.current, None
+        try:
+            yield
+        finally:
+            self.current = kept
 
 
 recorder = _Recorder()

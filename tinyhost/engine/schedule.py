@@ -5,6 +5,7 @@ Takes a SINK in which every BUFFER is a PARAM; gives the LINEAR of kernels and c
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass
 from threading import RLock
 
 from tinyhost.device import caps_of
@@ -20,18 +21,22 @@ _linears: "OrderedDict[tuple[UOp, object], UOp]" = OrderedDict()
 _lock = RLock()
 
 
+@dataclass
 class ScheduleCounters:
     """How many graphs this process scheduled itself, and how many it found in a cache."""
 
-    scheduled = 0
-    reused = 0
+    scheduled: int = 0
+    reused: int = 0
+
+
+counters = ScheduleCounters()
 
 
 def reset() -> None:
     """Forget schedules."""
     with _lock:
         _linears.clear()
-    ScheduleCounters.scheduled = ScheduleCounters.reused = 0
+    counters.scheduled = counters.reused = 0
 
 
 def _disk_key(sink: UOp) -> str:
@@ -48,7 +53,7 @@ def get_linear(sink: UOp) -> UOp:
         linear = _linears.get(key)
         if linear is not None:
             _linears.move_to_end(key)
-            ScheduleCounters.reused += 1
+            counters.reused += 1
             return linear
     linear = _through_disk(sink)
     with _lock:
@@ -59,7 +64,7 @@ def get_linear(sink: UOp) -> UOp:
 
 
 def _make(sink: UOp) -> UOp:
-    ScheduleCounters.scheduled += 1
+    counters.scheduled += 1
     linear = create_linear(sink, caps_of)
     if DEBUG.value >= 1:
         print(f"scheduled {len(linear.src)} kernels and copies from {len(sink.toposort())} nodes")

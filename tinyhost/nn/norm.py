@@ -17,8 +17,8 @@ class BatchNorm:
         self.weight = Tensor.ones(sz).is_param_() if affine else None
         self.bias = Tensor.zeros(sz).is_param_() if affine else None
         self.num_batches_tracked = Tensor.zeros(dtype=dtypes.long) if track_running_stats else None
-        self.running_mean = Tensor.zeros(sz) if track_running_stats else None
-        self.running_var = Tensor.ones(sz) if track_running_stats else None
+        self.running_mean = Tensor.zeros(sz).is_param_(False) if track_running_stats else None
+        self.running_var = Tensor.ones(sz).is_param_(False) if track_running_stats else None
 
     def calc_stats(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """(mean, variance) of each channel: running ones outside of training where they are tracked, else the batch's."""

@@ -18,18 +18,21 @@ __all__ = ["Adam", "AdamW", "LAMB", "LARS", "Muon", "Optimizer", "OptimizerGroup
 class Optimizer:
     """Base: parameters (each once), their gradients, the learning rate as a tensor of one float.
 
+    What is no float or marked with ``is_param_(False)``, such as running statistics, is not trained, but realized with the step.
+
     Raises:
         ValueError: no parameters, or a learning rate that is negative or no finite number.
-        DTypeError: a parameter is no float tensor.
     """
 
     def __init__(self, params: Sequence[Tensor], lr: float, device: str | None = None) -> None:
         if not (lr >= 0 and math.isfinite(lr)):
             raise ValueError(f"Invalid learning rate: {lr}")
-        unique = {id(p): p for p in params}
-        self.params = [p.is_param_() for p in unique.values()]
+        unique = list({id(p): p for p in params}.values())
+        self.params = [p.is_param_() for p in unique if p.is_param is not False and p.dtype.is_float]
+        self.buffers = [p for p in unique if p.is_param is False or not p.dtype.is_float]
         if not self.params:
-            raise ValueError("optimizer must have at least one param")
+            raise ValueError("optimizer must have at least one param: the tensors it was given are integers, or marked with "
+                             "is_param_(False)" if unique else "optimizer must have at least one param")
         self.device = device or self.params[0].device
         self.lr = Tensor([lr], dtype=dtypes.float32, device=self.device)
 
@@ -55,7 +58,7 @@ class Optimizer:
             raise RuntimeError(f"params {missing} of the optimizer have no gradient: call backward() on a loss that uses them "
                                "before step()")
         self._step([p.grad.detach() for p in self.params])
-        return self.params + self._state()
+        return self.params + self._state() + self.buffers
 
     def _state(self) -> list[Tensor]:
         """Tensors that live from step to step, besides the parameters."""

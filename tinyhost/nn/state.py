@@ -213,7 +213,7 @@ def safe_save(tensors: dict[str, Tensor], fn: str | os.PathLike[str], metadata: 
         with open(temp, "xb") as f:
             f.write(len(text).to_bytes(8, "little") + text)
             for _, t in order:
-                f.write(t.data().cast("B") if t.numel() else b"")
+                f.write(t.data() if t.numel() else b"")
             f.flush()
             os.fsync(f.fileno())
         if path.exists():

@@ -24,6 +24,7 @@ LEVELS: dict[str, frozenset[str]] = {
     "x86-64-v4": frozenset({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}),
 }
 NEEDED = frozenset({"avx", "avx2", "bmi2", "f16c", "fma", "cmov"})
+MAX_BUFFERS = 256  # arguments of one kernel; ctypes refuses a call of more than 1,024
 SUPPORTED_LEVELS = ("x86-64-v3", "x86-64-v4")
 DTYPES = frozenset(dtypes.ints) | {dtypes.bool, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64}
 
@@ -119,7 +120,7 @@ def capabilities(arch: str = "", threads: int | None = None) -> Capabilities:
     return Capabilities(
         host_visible=True,
         threads=processor_count() if threads is None else threads,
-        max_kernel_buffers=None,
+        max_kernel_buffers=MAX_BUFFERS,
         vector_bytes=32,
         vector_registers=16,
         scalar_registers=14,

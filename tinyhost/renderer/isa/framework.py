@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from tinyhost.env import DEBUG
+from tinyhost.env import DEBUG, SPEC
 from tinyhost.errors import CompileError
 from tinyhost.ops import Ops
 from tinyhost.renderer.base import Compiler, Renderer
@@ -41,7 +41,7 @@ class ISARenderer(Renderer):
 
     Attributes:
         rules: selection rule of each op. env: the target's register files.
-        checked: whether the allocation checker runs (tests set it; DEBUG implies it).
+        checked: whether the allocation checker runs; SPEC and DEBUG imply it.
     """
 
     rules: dict[Ops, Rule]
@@ -101,7 +101,8 @@ class ISARenderer(Renderer):
         sel, nodes = self.select(uops)
         insts, vregs = self.lower(nodes, sel.serial + 2)
         insts = propagate_copies(insts)
-        allocation = run(Function(insts, vregs), self.env, checked=self.checked or bool(DEBUG.value))
+        checked = self.checked or SPEC.value > 0 or DEBUG.value > 0
+        allocation = run(Function(insts, vregs), self.env, checked)
         return self.emit(insts, allocation, vregs, sel.frame_bytes, text)
 
     def listing(self, uops: list[UOp]) -> str:
