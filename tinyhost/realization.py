@@ -56,10 +56,11 @@ def _compute(roots: dict[UOp, None], do_update_stats: bool = True) -> dict[UOp, 
     asked = roots
     roots, old = _with_readers(asked)
     if (capture := recorder.active()) is not None and capture.outside:
-        if early := capture.outside.intersection(UOp.sink(*roots).toposort(enter_calls=False)):
-            capture.outside -= early
+        below = UOp.sink(*roots).toposort(enter_calls=False)
+        if early := {u: None for u in capture.outside if u in below}:
+            capture.outside = {u: None for u in capture.outside if u not in early}
             with recorder.paused():
-                done = _compute(dict.fromkeys(early))
+                done = _compute(early)
             return _compute({u.substitute(done, walk=True): None for u in asked}, do_update_stats)
     effects = Effects(old)
     for u in roots:
@@ -109,10 +110,10 @@ def _root(t: TensorCore) -> UOp:
     return t.uop
 
 
-def lazy_graphs() -> set[UOp]:
+def lazy_graphs() -> dict[UOp, None]:
     """What live tensors stand for and is not computed yet, also without the views around it."""
     lazy = [u for _, u in _lazy() if u.device is not None]
-    return {*lazy, *(base for u in lazy if (base := under_views(u)).device is not None)}
+    return dict.fromkeys(lazy) | {base: None for u in lazy if (base := under_views(u)).device is not None}
 
 
 def waiting_stores() -> dict[UOp, TensorCore]:

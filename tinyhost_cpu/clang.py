@@ -1,65 +1,45 @@
-"""C for the host: a renderer with vector types and the driver of clang or gcc.
+"""C for the host: a renderer with vector types.
 
-Takes linear programs; gives C with the ``vector_size`` extension, and from it one flat block of position-independent
-machine code whose entry is at offset 0 (``relocate``). Bool vectors are masks of the width of what was compared; in memory
-a bool is one byte, 0 or 1. Float arithmetic is exactly that of ``tinyhost.uop.semantics``: contraction is off, fused
-multiply-adds are explicit, half arithmetic rounds each operation from float32.
+Takes linear programs; gives C with the ``vector_size`` extension, for clang or gcc (``ccompiler``). Bool vectors are
+masks of the width of what was compared; in memory a bool is one byte, 0 or 1. Float arithmetic is exactly that of
+``tinyhost.uop.semantics``: contraction is off, fused multiply-adds are explicit, half arithmetic rounds each operation
+from float32.
 """
 from __future__ import annotations
 
-import os
-import platform
-import re
-import shlex
-import shutil
-import subprocess
-from functools import lru_cache
 from typing import Any
 
 from tinyhost.capabilities import Capabilities
 from tinyhost.dtype import DType, dtypes
 from tinyhost.env import CC
-from tinyhost.errors import CompileError, RendererUnavailable
+from tinyhost.errors import RendererUnavailable
 from tinyhost.ops import Ops
-from tinyhost.renderer.base import Compiler, source_key
-from tinyhost.renderer.cstyle import CStyleRenderer, _edges, lanes_of
+from tinyhost.renderer.cstyle import CStyleRenderer, float_to_int_edges, lanes_of
 from tinyhost.target import Target
 from tinyhost.uop import UOp
-from tinyhost_cpu.relocate import flat_image
-from tinyhost_cpu.x86.caps import MAX_BUFFERS
+from tinyhost_cpu.ccompiler import CCompiler, abilities, find_compiler
+from tinyhost_cpu.levels import NATIVE, parse_level
 
 _MASK_INT = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
-# levels of the architecture: vector bytes, vector registers
-LEVELS = {"x86-64": (16, 16), "x86-64-v2": (16, 16), "x86-64-v3": (32, 16), "x86-64-v4": (64, 32), "arm64": (16, 32)}
-_HALF_SINCE = 15  # first clang with _Float16 on every x86-64
-_FUSED = {"x86-64-v3", "x86-64-v4", "arm64"}
-_NATIVE = frozenset(dtypes.ints) | {dtypes.bool, dtypes.float16, dtypes.float32, dtypes.float64}
 
 
-def default_level() -> str:
-    """The level to compile for when the target names none: what this machine surely has."""
-    if platform.machine() in ("arm64", "aarch64"):
-        return "arm64"
+def missing() -> str:
+    """Why this renderer cannot work here, "" if it can."""
     try:
-        with open("/proc/cpuinfo") as f:
-            flags = set(next(line for line in f if line.startswith("flags")).split())
-    except (OSError, StopIteration):
-        return "x86-64"
-    if {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= flags:
-        return "x86-64-v4"
-    return "x86-64-v3" if {"avx2", "fma", "bmi2", "f16c"} <= flags else "x86-64"
+        find_compiler(CC.value)
+    except RendererUnavailable as e:
+        return str(e)
+    return ""
 
 
 def clang_capabilities(target: Target) -> Capabilities:
-    """Capabilities of C code for ``target`` (arch is a level of ``LEVELS``)."""
-    level = (target.arch or default_level()).partition(",")[0]
-    if level not in LEVELS:
-        raise RendererUnavailable(f"no C code for arch {level!r}: the levels are {', '.join(LEVELS)}")
-    vector_bytes, registers = LEVELS[level]
-    clang = 0 if missing() else clang_major(compiler_version(find_compiler(CC.value)))
-    native = _NATIVE - {dtypes.float16} if 0 < clang < _HALF_SINCE and level != "arm64" else _NATIVE
-    return Capabilities(host_visible=True, max_kernel_buffers=MAX_BUFFERS, vector_bytes=vector_bytes, vector_registers=registers, fma=level in _FUSED,
-                        threads=os.cpu_count() or 1, dtypes=native)
+    """Capabilities of C code for ``target``.
+
+    Raises:
+        RendererUnavailable: there is no C compiler, or no such level.
+    """
+    half = abilities(find_compiler(CC.value)).half
+    return parse_level(target.arch).capabilities(frozenset() if half else frozenset({dtypes.float16}))
 
 
 class ClangRenderer(CStyleRenderer):
@@ -72,9 +52,9 @@ class ClangRenderer(CStyleRenderer):
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
-        self.level = (target.arch or default_level()).partition(",")[0]
-        compiler = CCompiler(self.level)
-        self.compiler, self.clang = compiler, compiler.clang
+        self.level = parse_level(target.arch)
+        self.compiler = compiler = CCompiler(self.level)
+        self.abilities = compiler.abilities
         self.caps = clang_capabilities(target)
         if not self.caps.fma:
             self.code_for_op = {op: code for op, code in self.code_for_op.items() if op is not Ops.MULACC}
@@ -82,19 +62,19 @@ class ClangRenderer(CStyleRenderer):
     # *** what exists ***
     def supports(self, op: Ops, dtype: DType, lanes: int = 1) -> bool:
         if lanes == 1:
-            return dtype in _NATIVE
-        if lanes & (lanes - 1) or dtype not in _NATIVE:
+            return dtype in self.caps.dtypes
+        if lanes & (lanes - 1) or dtype not in self.caps.dtypes:
             return False
         if op in (Ops.CDIV, Ops.CMOD, Ops.FLOORDIV, Ops.FLOORMOD):
             return False
         if op is Ops.MULACC:
-            return not dtype.is_float or (dtype in (dtypes.float32, dtypes.float64) and self.level in _FUSED)
+            return not dtype.is_float or (dtype in (dtypes.float32, dtypes.float64) and self.caps.fma)
         return True
 
     def supports_cast(self, src: DType, dst: DType, lanes: int = 1) -> bool:
         if lanes > 1 and src is dtypes.float64 and dst is dtypes.float16:
             return False
-        return lanes & (lanes - 1) == 0 and src in _NATIVE and dst in _NATIVE
+        return lanes & (lanes - 1) == 0 and {src, dst} <= NATIVE
 
     # *** types ***
     def type_name(self, dtype: DType, lanes: int = 1) -> str:
@@ -319,12 +299,11 @@ class _VectorText:
         return f"(({self.t(dt)})((({it}){mask} & ({it}){x}) | (~({it}){mask} & ({it}){y})))"
 
     def builtin(self, table: dict[tuple[DType, int], str], generic: str, xs: list[str], dt: DType) -> str:
-        """The generic builtin of a new clang, an x86 builtin where there is one, else lane by lane."""
-        known = table.get((dt, self.n))
-        clang = self.r.clang
-        if clang >= 18:
+        """The generic builtin of a new clang, an x86 builtin of gcc, else lane by lane, which clang puts together."""
+        if self.r.abilities.elementwise:
             return f"{generic}({', '.join(xs)})"
-        if known is not None and self.r.level.startswith("x86-64-v") and not (clang and "sqrt" in known and "512" in known):
+        known = table.get((dt, self.n))
+        if known is not None and self.r.level.is_x86 and self.r.caps.vector_bytes >= 32 and not self.r.abilities.clang:
             return known.format(*xs)
         name = {Ops.SQRT: self.r.sqrt, Ops.MULACC: self.r.fma}[self.u.op] + ("" if dt is dtypes.float64 else "f")
         lanes = [f"{name}({', '.join(f'({x})[{i}]' for x in xs)})" for i in range(self.n)]
@@ -396,7 +375,7 @@ class _VectorText:
         r = self.r
         if src is dtypes.float16:
             x, src = self.comparable(f"__builtin_convertvector({x}, {self.t(dtypes.float32)})"), dtypes.float32
-        hi, lo = _edges(src, dst)
+        hi, lo = float_to_int_edges(src, dst)
         it, t = self.t(_MASK_INT[src.itemsize]), self.t(dst)
         high = f"({x} >= {self.operand_of(r.literal(hi, src), src)})"
         inside = f"(({x} > {self.operand_of(r.literal(lo, src), src)}) & ~{high})"
@@ -446,96 +425,3 @@ def _short(dt: DType) -> str:
 
 def _splat(name: str, t: str, n: int) -> str:
     return f"({t}){{{', '.join([name] * n)}}}"
-
-
-def missing() -> str:
-    """Why this renderer cannot work here, "" if it can."""
-    try:
-        find_compiler(CC.value)
-    except RendererUnavailable as e:
-        return str(e)
-    return ""
-
-
-# *** the compiler ***
-@lru_cache
-def find_compiler(wanted: str) -> tuple[str, ...]:
-    """The C compiler's command: ``wanted`` (the variable CC), else clang, else gcc.
-
-    Raises:
-        RendererUnavailable: there is none.
-    """
-    candidates = [wanted] if wanted else ["clang", "gcc", "cc"]
-    for command in candidates:
-        parts = shlex.split(command)
-        if shutil.which(parts[0]):
-            return tuple(parts)
-    raise RendererUnavailable(f"no C compiler: looked for {', '.join(candidates)} on PATH; install clang or gcc, or set CC")
-
-
-@lru_cache
-def compiler_version(command: tuple[str, ...]) -> str:
-    """First line of ``--version``."""
-    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
-    return (done.stdout or done.stderr).partition("\n")[0]
-
-
-def clang_major(version: str) -> int:
-    """Major version of a clang, 0 for other compilers."""
-    found = re.search(r"clang version (\d+)", version)
-    return int(found.group(1)) if found else 0
-
-
-class CCompiler(Compiler):
-    """clang or gcc as a filter: C on stdin, a flat image out; no file is left behind."""
-
-    def __init__(self, level: str) -> None:
-        self.level = level
-        self.command = find_compiler(CC.value)
-        self.version = compiler_version(self.command)
-        self.clang = clang_major(self.version)
-        super().__init__(f"cc_{source_key(self.version, *self.flags())}")
-
-    def flags(self) -> list[str]:
-        """Everything that changes the output."""
-        march = [] if self.level == "arm64" else [f"-march={self.level}"]
-        wide = ["-mprefer-vector-width=512"] if self.level == "x86-64-v4" else []
-        half = ["-ffloat16-excess-precision=none"] if self.clang >= 16 else [] if self.clang else ["-fexcess-precision=standard"]
-        loops = [] if self.clang else ["-fno-tree-loop-distribute-patterns", "-Wno-psabi"]
-        return ["-O2", *march, *wide, *half, *loops, "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
-                "-fno-strict-aliasing", "-ffreestanding", "-fno-builtin", "-fPIC", "-fvisibility=hidden", "-fno-stack-protector",
-                "-fno-asynchronous-unwind-tables", "-fcf-protection=none" if self.level != "arm64" else "-fno-plt",
-                "-std=gnu11", "-nostdlib", "-w"]
-
-    def compile(self, src: str) -> bytes:
-        command = [*self.command, *self.flags(), "-x", "c", "-c", "-", "-o"]
-        with _scratch_file() as path:
-            done = subprocess.run([*command, path], input=src.encode(), capture_output=True, check=False)
-            if done.returncode:
-                raise CompileError(f"{' '.join(self.command)} rejected the program:\n{done.stderr.decode(errors='replace')}\n"
-                                   f"source:\n{src}")
-            with open(path, "rb") as f:
-                return flat_image(f.read())
-
-    def disassemble(self, lib: bytes) -> str:
-        if not shutil.which("objdump"):
-            return super().disassemble(lib)
-        machine = "aarch64" if self.level == "arm64" else "i386:x86-64"
-        with _scratch_file() as path:
-            with open(path, "wb") as f:
-                f.write(lib)
-            done = subprocess.run(["objdump", "-D", "-b", "binary", "-m", machine, "--no-show-raw-insn", path],
-                                  capture_output=True, text=True, check=False)
-        return done.stdout or super().disassemble(lib)
-
-
-class _scratch_file:
-    """A file name in a private directory that is gone afterwards."""
-
-    def __enter__(self) -> str:
-        import tempfile
-        self.folder = tempfile.TemporaryDirectory(prefix="tinyhost-cc-")
-        return os.path.join(self.folder.name, "kernel.o")
-
-    def __exit__(self, *exc: Any) -> None:
-        self.folder.cleanup()

@@ -84,3 +84,13 @@ def test_wide_graph_with_many_outputs() -> None:
     a = param(0, (8, 8))
     effects = [output(i + 1, (a + float(i)).sum(1)) for i in range(200)]
     assert len(check(*effects).src) == 200
+def test_many_operands_of_a_stack_are_joined_in_groups():
+    from tinyhost.capabilities import Capabilities
+    from tinyhost.dtype import dtypes
+    from tinyhost.schedule import create_linear
+    from tinyhost.uop import Ops, UOp
+    buffers = [UOp.param(i + 1, dtypes.float32, 4, "X") for i in range(50)]
+    out = UOp.param(0, dtypes.float32, (50, 4), "X")
+    linear = create_linear(UOp.sink(out.after(out.store(UOp(Ops.STACK, tuple(buffers))))),
+                           lambda device: Capabilities(max_kernel_buffers=8))
+    assert max(len(call.src) - 1 for call in linear.src) <= 8

@@ -31,9 +31,11 @@ def rewrite(k: Kernel) -> UOp:
         new = tuple([done[s] for s in u.src])
         if u.op is Ops.REDUCE and (any(a.split or a.root is not a.range for a in _roots(k, u))):
             done[u] = _reduce(k, u, new[0], tile)
-        elif u.op is Ops.END and any(r in expr for r in u.src[1:]):
+        elif u.op is Ops.END and (k.partial is not None or any(r in expr for r in u.src[1:])):
             parts = [p for r in u.src[1:] if r in k.root_axis for p in leaves(k.root_axis[r])]
             done[u] = UOp(Ops.END, (new[0], *[p.range for p in parts if p.length != 1]))
+            if k.partial is not None:
+                done[u] = _accumulated(done[u], k.partial.range)
         elif u is k.sink:
             done[u] = UOp(Ops.SINK, new, k.info(), u.tag)
         else:
@@ -42,6 +44,13 @@ def rewrite(k: Kernel) -> UOp:
         return done[k.sink]
     operands = [(done[operand], [p.range for a in panel for p in leaves(a) if p.length != 1]) for operand, panel in k.staged]
     return add_panels(done[k.sink], operands, k.staged_results)
+
+
+def _accumulated(end: UOp, part: UOp) -> UOp:
+    """The store of a partial sum: the sum so far, which is 0 in the first part, plus this one."""
+    place, value = end.src[0].src
+    so_far = UOp(Ops.INDEX, (place.src[0], place.src[1].valid(UOp(Ops.CMPLT, (UOp.const(0), part)))))
+    return UOp(Ops.END, (UOp(Ops.STORE, (place, UOp(Ops.ADD, (so_far, value)))), part, *end.src[1:]))
 
 
 def _roots(k: Kernel, u: UOp) -> list[Axis]:
@@ -127,7 +136,7 @@ def _parts(op: Ops, value: UOp, axes: list[tuple[Axis, UOp]], tile: int) -> tupl
                 unrolled.append(part)
             elif part.kind in (AxisType.LANE, AxisType.GROUP_REDUCE):
                 apart.append(part.range)
-            elif part.length != 1:
+            elif part.length != 1 and part.kind is not AxisType.LOOP:
                 loops.append(part.range)
         value = _substituted(value, node, value_of(a))
     copies = tile

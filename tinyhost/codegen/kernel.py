@@ -105,6 +105,7 @@ class Kernel:
     order: tuple[Axis, ...] | None = None  # loops from the outermost, set by REORDER
     staged: list[tuple[UOp, tuple[Axis, ...]]] = field(default_factory=list)  # operand, axes of its panel
     staged_results: bool = False
+    partial: Axis | None = None  # part of a reduction whose sums so far are in the output
 
     def __post_init__(self) -> None:
         self.look()
@@ -161,6 +162,8 @@ class Kernel:
     @property
     def in_place(self) -> bool:
         """Whether the kernel reads storage that it writes, so that no element may be computed twice."""
+        if self.partial is not None:
+            return True
         written = {a.storage for a in self.accesses if a.written}
         return any(a.storage in written for a in self.accesses if not a.written)
 

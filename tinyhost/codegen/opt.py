@@ -183,6 +183,8 @@ def _group(k: Kernel, opt: Opt) -> Axis:
     axis = _reduce_axis(k, opt)
     if axis.kind is not AxisType.REDUCE:
         raise _fail(opt, f"{axis} is {axis.kind.name}, the action is for REDUCE axes")
+    if opt.op is OptOps.GROUPTOP and not k.caps.locals and not k.caps.grid:
+        return _partial_sums(k, axis, opt)
     if not k.caps.locals or not k.caps.shared_bytes:
         raise _fail(opt, "the target has no workgroup memory")
     if k.dont_use_locals:
@@ -200,6 +202,24 @@ def _group(k: Kernel, opt: Opt) -> Axis:
         raise _fail(opt, f"the partial results need {shared} bytes of workgroup memory, the target has {k.caps.shared_bytes}")
     _check_workgroup(k, amount, opt)
     return k.split(axis, amount, AxisType.GROUP_REDUCE, top=opt.op is OptOps.GROUPTOP)
+
+
+def _partial_sums(k: Kernel, axis: Axis, opt: Opt) -> Axis:
+    """On one processor the parts of a reduction run one after the other, and the output holds the sum so far."""
+    amount = _amount(axis, opt)
+    if (axis.length or 0) % amount or amount == axis.length:
+        raise _fail(opt, f"{amount} parts do not divide the {axis.length} steps of {axis} into parts of several steps")
+    store = k.ends[0].src[0] if len(k.ends) == 1 and len(k.sink.src) == 1 else None
+    if store is None or store.op is not Ops.STORE or store.src[1].op is not Ops.REDUCE or store.src[1].arg[0] is not Ops.ADD or \
+            axis.root not in store.src[1].src[1:] or store.src[1].dtype is not store.src[0].dtype:
+        raise _fail(opt, "partial sums are kept in the output, so the kernel must store one sum over this axis as it is")
+    if k.in_place or any(s.cover is not Cover.EXACT for s in k.splits()):
+        raise _fail(opt, "no element may be computed twice where the output holds partial sums")
+    outer = k.split(axis, amount, AxisType.LOOP, top=True)
+    k.partial = outer
+    others = [a for a in k.sorted_axes if a is not outer and a.kind in (*_LOOPS, AxisType.REDUCE)]
+    k.order = (outer, *others)
+    return outer
 
 
 def _nolocals(k: Kernel, opt: Opt) -> None:
@@ -237,14 +257,17 @@ def _swap(k: Kernel, opt: Opt) -> None:
 def _reorder(k: Kernel, opt: Opt) -> None:
     axes = k.sorted_axes
     loops = [i for i, a in enumerate(axes) if a.kind in (*_LOOPS, AxisType.REDUCE, AxisType.THREAD)]
+    first = [] if k.partial is None else [axes.index(k.partial)]
     if not isinstance(opt.arg, tuple) or sorted(opt.arg) != loops:
         raise _fail(opt, f"its argument is the order of the loop axes {tuple(loops)}, got {opt.arg!r}")
+    if list(opt.arg[:len(first)]) != first:
+        raise _fail(opt, f"{k.partial} goes over partial sums in the output and stays outermost")
     order = [axes[i] for i in opt.arg]
     for u in k.reduces:
         mine = {r for r in u.src[1:]}
         inside = u.src[0].ranges.keys() - mine
         for i, a in enumerate(order):
-            if a.root in mine and any(b.root in inside for b in order[i + 1:]):
+            if a.root in mine and a is not k.partial and any(b.root in inside for b in order[i + 1:]):
                 raise _fail(opt, f"{a} is reduced inside {[b for b in order[i + 1:] if b.root in inside]}: loops of a store "
                                  "and of outer reductions stay outside of the reductions they contain")
     k.order = tuple(order)

@@ -22,7 +22,7 @@ class Capture:
     ``outside`` are graphs that existed before: they are computed once, and their computation is not recorded.
     """
 
-    outside: "set[UOp]" = field(default_factory=set)
+    outside: "dict[UOp, None]" = field(default_factory=dict)
     items: "list[tuple[Bound, dict[str, int]]]" = field(default_factory=list)
 
     def record(self, bound: "Bound", var_vals: dict[str, int]) -> None:
@@ -39,7 +39,7 @@ class _Recorder(local):
         """The capture that records now, or None."""
         return self.current
 
-    def start(self, outside: "set[UOp]") -> Capture:
+    def start(self, outside: "dict[UOp, None]") -> Capture:
         """Begin recording, but not what computes ``outside``.
 
         Raises:

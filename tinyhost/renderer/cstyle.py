@@ -1,14 +1,16 @@
 """C-like source from linear programs: the base of every renderer whose compiler reads a C dialect.
 
-Takes the list of nodes code generation ends with and gives one function. Each value is one variable, literals and places
-are spelled where they are used, loops are ``for`` statements. A dialect overrides spellings (types, literals, the kernel's
-head, vectors, work-item indices), never the walk. What an op means is ``tinyhost.uop.semantics``: integers wrap (the
-compiler must be told so), counts of shifts and divisors are guarded unless bounds prove the guard away, MAX keeps NaN.
+Takes the list of nodes code generation ends with and gives one function. Each value is one variable, literals and
+places are spelled where they are used, loops are ``for`` statements. A dialect overrides spellings (types, literals, the
+kernel's head, vectors, work-item indices), never the walk. What an op means is ``tinyhost.uop.semantics``: integers wrap
+(the compiler must be told so), counts of shifts and divisors are guarded unless bounds prove the guard away, MAX keeps
+NaN.
 """
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from tinyhost.dtype import DType, dtypes, truncate
 from tinyhost.ops import AddrSpace, AxisType, Ops
@@ -21,7 +23,8 @@ AXIS_LETTERS = {
     AxisType.LOOP: "L", AxisType.LANE: "v", AxisType.PLACEHOLDER: "p"}
 
 # names of temporaries, by what they are
-_PREFIX = {Ops.LOAD: "val", Ops.CAST: "cast", Ops.BITCAST: "cast", Ops.STACK: "vec", Ops.INDEX: "lane", Ops.WMMA: "wmma"}
+_PREFIX = {Ops.LOAD: "val", Ops.CAST: "cast", Ops.BITCAST: "cast", Ops.STACK: "vec", Ops.INDEX: "lane",
+           Ops.WMMA: "wmma"}
 
 Code = Callable[..., str]
 
@@ -107,7 +110,7 @@ class CStyleRenderer(Renderer):
 
     def float_to_int(self, x: str, src: DType, dst: DType) -> str:
         """Truncation that saturates; NaN gives 0."""
-        hi, lo = _edges(src, dst)
+        hi, lo = float_to_int_edges(src, dst)
         hi_text, lo_text = self.literal(hi, src), self.literal(lo, src)
         top, low = self.literal(dst.max, dst), self.literal(dst.min, dst)
         return f"({x} >= {hi_text} ? {top} : {x} > {lo_text} ? ({self.type_name(dst)})({x}) : {x} != {x} ? 0 : {low})"
@@ -235,7 +238,7 @@ class CStyleRenderer(Renderer):
         return value
 
 
-def _edges(src: DType, dst: DType) -> tuple[float, float]:
+def float_to_int_edges(src: DType, dst: DType) -> tuple[float, float]:
     """(first float too large, largest float at or below which values are too small) for a conversion to int."""
     hi = truncate[src](float(dst.max + 1))
     lo = float(dst.min - 1)

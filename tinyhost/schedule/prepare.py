@@ -33,7 +33,7 @@ class Preparation:
             Ops.DETACH: lambda u: u.src[0], Ops.CONTIGUOUS_BACKWARD: lambda u: u.src[0], Ops.BUFFER: self.scalar,
             Ops.PARAM: self.scalar, Ops.CONTIGUOUS: self.contiguous, Ops.COPY: self.copy, Ops.CALL: self.call,
             Ops.STORE: self.store, Ops.AFTER: self.after, Ops.BITCAST: self.bitcast, Ops.REDUCE: self.reduce,
-            Ops.SINK: self.sink}
+            Ops.STACK: self.stack, Ops.SINK: self.sink}
 
     def run(self, sink: UOp) -> UOp:
         """The prepared graph."""
@@ -162,6 +162,18 @@ class Preparation:
             return x.src[0].bitcast(u.arg)
         return u
 
+    def stack(self, u: UOp) -> UOp:
+        """Many operands are joined in groups that one kernel can read."""
+        limit = self.caps_of(u.device).max_kernel_buffers if isinstance(u.device, str) else None
+        if limit is None or len(u.src) < limit:
+            return u
+        group = limit // 2
+        parts = [self.contiguous(UOp(Ops.CONTIGUOUS, (UOp(Ops.STACK, u.src[i:i + group]),)))
+                 for i in range(0, len(u.src), group)]
+        while len(parts) > group:
+            parts = [self.contiguous(UOp(Ops.CONTIGUOUS, (_joined(parts[i:i + group]),))) for i in range(0, len(parts), group)]
+        return _joined(parts)
+
     def reduce(self, u: UOp) -> UOp:
         """A reduction of nothing is its identity; a long one is done in two stages."""
         x, (op, n) = u.src[0], u.arg
@@ -173,6 +185,11 @@ class Preparation:
 
 
 _EFFECTS = frozenset({Ops.AFTER, Ops.STORE, Ops.CALL})
+
+
+def _joined(parts: list[UOp]) -> UOp:
+    """``parts`` along their first axis."""
+    return parts[0].cat(*parts[1:], dim=0)
 
 
 def is_whole(x: UOp) -> bool:

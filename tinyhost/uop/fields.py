@@ -1,0 +1,64 @@
+"""What the parts of the node class rely on: the four fields, the constructor and the derived properties.
+
+``UOp`` in ``node.py`` is put together from mixins, one file for each concern; they inherit this class and therefore never
+import ``node.py``. The declarations exist for the type checker only.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tinyhost.mixin import OpMixin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from tinyhost.dtype import DType
+    from tinyhost.ops import Ops
+
+sint = Any  # int or symbolic node: a shape entry, a bound, an offset
+UNSET: Any = type("Unset", (), {"__repr__": lambda self: "UNSET", "__slots__": ()})()
+
+
+class NodeFields(OpMixin):
+    """A node as its mixins see it."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        op: Ops
+        src: tuple[Self, ...]
+        arg: Any
+        tag: Any
+
+        def __new__(cls, op: Ops, src: tuple[Self, ...] = (), arg: Any = None, tag: Any = None) -> Self: ...
+
+        @property
+        def bounds(self) -> tuple[Any, Any]: ...
+
+        @property
+        def is_const(self) -> bool: ...
+
+        @property
+        def const_value(self) -> Any: ...
+
+        @property
+        def is_invalid(self) -> bool: ...
+
+        @property
+        def is_variable(self) -> bool: ...
+
+        @staticmethod
+        def invalid() -> Any: ...
+
+        def has_buffer_identity(self, after_ok: bool = False) -> bool: ...
+
+        def toposort(self, gate: Callable[[Self], bool] | None = None, enter_calls: bool = True) -> dict[Self, None]: ...
+
+        def variables(self) -> list[Self]: ...
+
+        def simplify(self) -> Self: ...
+
+        def substitute(self, dvars: dict[Self, Self]) -> Self: ...
+
+        def render(self) -> str: ...
