@@ -29,7 +29,7 @@ class ContextVar(Generic[T]):
     The type of `default` (int, float or str) is the type of the variable. `choices` and `minimum` narrow it.
     """
 
-    __slots__ = ("name", "default", "initial", "doc", "codegen", "choices", "minimum", "_var")
+    __slots__ = ("name", "default", "initial", "doc", "codegen", "choices", "minimum", "_var", "_watcher")
 
     def __init__(self, name: str, default: T, doc: str = "", *, codegen: bool = False,
                  choices: tuple[T, ...] = (), minimum: int | None = None) -> None:
@@ -40,6 +40,7 @@ class ContextVar(Generic[T]):
         text = os.environ.get(name)
         self.initial: T = default if text is None else self.check(self.parse(text), text)
         self._var: contextvars.ContextVar[T] = contextvars.ContextVar(name, default=self.initial)
+        self._watcher: Callable[[T], None] | None = None
         VARIABLES[name] = self
 
     @property
@@ -49,7 +50,17 @@ class ContextVar(Generic[T]):
 
     @value.setter
     def value(self, new: T) -> None:
-        self._var.set(self.coerce(new))
+        self._set(self.coerce(new))
+
+    def _set(self, new: T) -> contextvars.Token[T]:
+        if self._watcher is not None:
+            self._watcher(new)
+        return self._var.set(new)
+
+    def watch(self, watcher: Callable[[T], None]) -> None:
+        """Call ``watcher`` with the present value, and from then on with each value that is set in any context."""
+        self._watcher = watcher
+        watcher(self.value)
 
     @property
     def key(self) -> str:
@@ -157,7 +168,7 @@ class Context(ContextDecorator):
         return fresh
 
     def __enter__(self) -> Context:
-        self._saved.append([var._var.set(value) for var, value in self._new])
+        self._saved.append([var._set(value) for var, value in self._new])
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:

@@ -7,6 +7,7 @@ from float32.
 """
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 from tinyhost.capabilities import Capabilities
@@ -56,6 +57,7 @@ class ClangRenderer(CStyleRenderer):
         self.compiler = compiler = CCompiler(self.level)
         self.abilities = compiler.abilities
         self.caps = clang_capabilities(target)
+        self.masks: dict[UOp, int] = {}  # of the program that is being rendered
         if not self.caps.fma:
             self.code_for_op = {op: code for op, code in self.code_for_op.items() if op is not Ops.MULACC}
 
@@ -83,15 +85,15 @@ class ClangRenderer(CStyleRenderer):
         return f"{_short(dtype)}x{lanes}"
 
     def preamble(self, uops: list[UOp]) -> str:
-        lanes = sorted({n for u in uops if u.op not in _NO_VALUE and (n := lanes_of(u)) > 1})
         lines = []
-        for n in lanes:
+        for n in sorted({n for u in uops if u.op not in _NO_VALUE and (n := lanes_of(u)) > 1}):
             for dt in sorted(self.caps.dtypes - {dtypes.bool}):
-                size = n * dt.itemsize
-                name = self.type_name(dt, n)
-                lines.append(f"typedef {self.type_names[dt]} {name} __attribute__((vector_size({size})));")
-                lines.append(f"typedef {self.type_names[dt]} {name}u __attribute__((vector_size({size}), "
-                             f"aligned({dt.itemsize}), may_alias));")
+                attributes, name = f"vector_size({n * dt.itemsize})", self.type_name(dt, n)
+                lines.append(f"typedef {self.type_names[dt]} {name} __attribute__(({attributes}));")
+                lines.append(f"typedef {self.type_names[dt]} {name}u "
+                             f"__attribute__(({attributes}, aligned({dt.itemsize}), may_alias));")
+        if any(u.dtype is dtypes.float16 for u in uops):
+            lines.append(_FLOAT_OF_HALF)
         if any(u.op is Ops.CAST and u.arg is dtypes.float16 and u.src[0].dtype is dtypes.float64 for u in uops):
             lines.append(_HALF_OF_DOUBLE)
         return "\n".join([*lines, ""]) if lines else ""
@@ -100,17 +102,14 @@ class ClangRenderer(CStyleRenderer):
         return f"__attribute__((section(\".text.entry\"))) {super().head(name, params, uops)}"
 
     # *** masks ***
+    def render(self, uops: list[UOp]) -> str:
+        one = copy(self)
+        one.masks = _mask_sizes(uops)
+        return CStyleRenderer.render(one, uops)
+
     def mask_bytes(self, u: UOp) -> int:
         """Element size of the mask that a bool vector is."""
-        op = u.op
-        if op in (Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ) and u.src[0].dtype is not dtypes.bool:
-            size = u.src[0].dtype.itemsize
-            return 4 if u.src[0].dtype is dtypes.float16 else size
-        if op in (Ops.AND, Ops.OR, Ops.XOR, Ops.CMPNE, Ops.CMPEQ, Ops.CMPLT, Ops.WHERE, Ops.ADD, Ops.MUL, Ops.MAX):
-            return max([self.mask_bytes(s) for s in u.src if s._shape and s.dtype is dtypes.bool], default=1)
-        if op is Ops.CAST:
-            return 4 if u.src[0].dtype is dtypes.float16 else u.src[0].dtype.itemsize
-        return self.mask_bytes(u.src[0]) if op in (Ops.AFTER, Ops.INDEX) and u.src[0].op is not Ops.PARAM else 1
+        return self.masks.get(u, 1)
 
     def mask_type(self, size: int, lanes: int) -> str:
         """The integer vector that holds a mask."""
@@ -129,29 +128,33 @@ class ClangRenderer(CStyleRenderer):
             if u.dtype is dtypes.float16 and u.op in self.code_for_op and u.op is not Ops.WHERE:
                 return self.half(u, names)
             if u.op in _COMPARES and u.src[0].dtype is dtypes.float16:
-                names = [f"((float){x} + 0.0f)" for x in names]  # gcc narrows a bare comparison to a library call
+                names = [self.widened(x) for x in names]
             return super().expression(u, names, writer)
         if u.op in (Ops.INDEX, Ops.CUSTOMI):
             return super().expression(u, names, writer)
         return _VectorText(self, u, names, n).text()
+
+    def widened(self, x: str) -> str:
+        """A half as float; gcc would make one library call of the conversion and what follows."""
+        return f"((float){x})" if self.abilities.clang else f"float_of_half({x})"
 
     def cast(self, x: str, u: UOp) -> str:
         src, dst = u.src[0].dtype, u.dtype
         if dst is dtypes.float16 and src is not dtypes.float32:
             # every integer a half can hold is a float; a double must not be rounded twice
             return f"half_of_double({x})" if src is dtypes.float64 else f"((_Float16)(float){x})"
-        if src is dtypes.float16 and dst is not dtypes.float32:
-            x = f"((float){x} + 0.0f)" if dst is dtypes.bool or dst.is_int else f"((float){x})"
-            return super().cast(x, u.replace(src=(UOp.const(0.0, dtypes.float32),)))
+        if src is dtypes.float16:
+            x, u = self.widened(x), u.replace(src=(UOp.const(0.0, dtypes.float32),))
         return super().cast(x, u)
 
     def half(self, u: UOp, names: list[str]) -> str:
         """Half arithmetic: float32, then one rounding."""
+        wide = [self.widened(x) for x in names]
         if u.op is Ops.MAX:
-            x, y = (f"((float){n} + 0.0f)" for n in names)
+            x, y = wide
             return f"({x} < {y} || {y} != {y} ? {names[1]} : {names[0]})"
-        wide = UOp(u.op, tuple(UOp.const(0.0, dtypes.float32) for _ in u.src))
-        return f"((_Float16){super().expression(wide, [f'((float){x})' for x in names], None)})"
+        as_float = UOp(u.op, tuple(UOp.const(0.0, dtypes.float32) for _ in u.src))
+        return f"((_Float16){super().expression(as_float, wide, None)})"
 
     def bitcast(self, x: str, u: UOp) -> str:
         a, b = self.type_name(u.src[0].dtype), self.type_name(u.dtype)
@@ -392,6 +395,7 @@ class _VectorText:
 _NO_VALUE = frozenset({Ops.PARAM, Ops.BUFFER, Ops.AFTER, Ops.SINK, Ops.GROUP, Ops.END, Ops.BARRIER, Ops.NOOP})
 _SIGNS = {Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.FDIV: "/", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^"}
 _BOOL_SIGNS = {Ops.AND: "&", Ops.MUL: "&", Ops.OR: "|", Ops.ADD: "|", Ops.MAX: "|", Ops.XOR: "^", Ops.CMPNE: "^"}
+_MASK_OPS = frozenset({Ops.AND, Ops.OR, Ops.XOR, Ops.CMPNE, Ops.CMPEQ, Ops.CMPLT, Ops.WHERE, Ops.ADD, Ops.MUL, Ops.MAX})
 _COMPARES = {Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "=="}
 _UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
 # the part of the mantissa that a float lacks becomes one sticky bit, so that the second rounding sees it
@@ -400,6 +404,11 @@ _HALF_OF_DOUBLE = """static inline _Float16 half_of_double(double x) {
   unsigned long long low = v.u & 0x1fffffffull;
   v.u = (v.u & ~0x1fffffffull) | (low ? 0x20000000ull : 0);
   return (_Float16)(float)v.d;
+}"""
+_FLOAT_OF_HALF = """static inline float float_of_half(_Float16 x) {
+  float y = x;
+  __asm__("" : "+g"(y));
+  return y;
 }"""
 # gcc's names of the x86 instructions behind vector fma and sqrt
 _FMA_X86 = {
@@ -412,6 +421,24 @@ _SQRT_X86 = {
     (dtypes.float32, 16): "__builtin_ia32_sqrtps512_mask({0}, {0}, -1, 4)",
     (dtypes.float64, 2): "__builtin_ia32_sqrtpd({})", (dtypes.float64, 4): "__builtin_ia32_sqrtpd256({})",
     (dtypes.float64, 8): "__builtin_ia32_sqrtpd512_mask({0}, {0}, -1, 4)"}
+
+
+def _mask_sizes(uops: list[UOp]) -> dict[UOp, int]:
+    """Element sizes of the masks that the bools of a program are where they are vectors, without those of 1 byte."""
+    sizes: dict[UOp, int] = {}
+    for u in uops:
+        op = u.op
+        if op in _COMPARES and u.src[0].dtype is not dtypes.bool or op is Ops.CAST and u.arg is dtypes.bool:
+            size = max(u.src[0].dtype.itemsize, 4 if u.src[0].dtype is dtypes.float16 else 1)
+        elif op in _MASK_OPS and u.dtype is dtypes.bool:
+            size = max([sizes.get(s, 1) for s in u.src if s._shape and s.dtype is dtypes.bool], default=1)
+        elif op in (Ops.AFTER, Ops.INDEX) and u.src:
+            size = sizes.get(u.src[0], 1)
+        else:
+            continue
+        if size > 1:
+            sizes[u] = size
+    return sizes
 
 
 def _c(dt: DType) -> str:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import importlib.util
 import math
 import struct
+from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Callable
+from typing import Any
 
 from tinyhost.capabilities import Capabilities
 from tinyhost.dtype import DType, dtypes, truncate
@@ -19,7 +21,7 @@ from tinyhost.ops import AddrSpace, Ops
 from tinyhost.renderer.base import Compiler, Renderer, source_key
 from tinyhost.target import Target
 from tinyhost.uop import UOp
-from tinyhost_cpu.clang import clang_capabilities, default_level
+from tinyhost_cpu.levels import Level, parse_level
 from tinyhost_cpu.relocate import flat_image
 
 _TYPES = {
@@ -36,8 +38,7 @@ def missing() -> str:
 
 def capabilities(target: Target) -> Capabilities:
     """What LLVM code for ``target`` can do."""
-    base = clang_capabilities(target)
-    return Capabilities(**{**base.__dict__, "masked": True, "dtypes": frozenset(_TYPES)})
+    return replace(parse_level(target.arch).capabilities(), masked=True)
 
 
 class LLVMRenderer(Renderer):
@@ -52,7 +53,7 @@ class LLVMRenderer(Renderer):
         super().__init__(target)
         if why := missing():
             raise RendererUnavailable(why)
-        self.level = (target.arch or default_level()).partition(",")[0]
+        self.level = parse_level(target.arch)
         self.caps = capabilities(target)
         self.compiler = LLVMCompiler(self.level)
 
@@ -60,7 +61,7 @@ class LLVMRenderer(Renderer):
         """Every op exists at every width, except a fused multiply-add without the instruction."""
         if op is Ops.MULACC and dtype.is_float:
             return self.caps.fma and dtype in (dtypes.float32, dtypes.float64)
-        return dtype in _TYPES and lanes & (lanes - 1) == 0
+        return dtype in self.caps.dtypes and lanes & (lanes - 1) == 0
 
     def render(self, uops: list[UOp]) -> str:
         """LLVM IR of one function."""

@@ -56,9 +56,9 @@ def test_buffer_limit_of_a_tree() -> None:
 
 
 def test_too_many_buffers_for_one_operation() -> None:
-    stack = UOp(Ops.STACK, tuple(param(i, (4,)) for i in range(9)))
-    with pytest.raises(ScheduleError, match="reads 9 buffers at once, a kernel on CPU takes 8"):
-        schedule(output(50, stack), caps=Capabilities(max_kernel_buffers=8))
+    total = param(1, (4,)) + param(2, (4,))
+    with pytest.raises(ScheduleError, match="reads 2 buffers at once, a kernel on CPU takes 2 with its output"):
+        schedule(output(50, total), caps=Capabilities(max_kernel_buffers=2))
 
 
 @pytest.mark.slow
@@ -84,13 +84,9 @@ def test_wide_graph_with_many_outputs() -> None:
     a = param(0, (8, 8))
     effects = [output(i + 1, (a + float(i)).sum(1)) for i in range(200)]
     assert len(check(*effects).src) == 200
-def test_many_operands_of_a_stack_are_joined_in_groups():
-    from tinyhost.capabilities import Capabilities
-    from tinyhost.dtype import dtypes
-    from tinyhost.schedule import create_linear
-    from tinyhost.uop import Ops, UOp
-    buffers = [UOp.param(i + 1, dtypes.float32, 4, "X") for i in range(50)]
-    out = UOp.param(0, dtypes.float32, (50, 4), "X")
-    linear = create_linear(UOp.sink(out.after(out.store(UOp(Ops.STACK, tuple(buffers))))),
-                           lambda device: Capabilities(max_kernel_buffers=8))
-    assert max(len(call.src) - 1 for call in linear.src) <= 8
+
+
+def test_many_operands_of_a_stack_are_joined_in_groups() -> None:
+    stack = UOp(Ops.STACK, tuple(param(i, (4,)) for i in range(45)))
+    linear = check(output(50, stack), caps=Capabilities(max_kernel_buffers=8))
+    assert all(sum(u.op is Ops.PARAM for u in k.toposort()) <= 8 for k in kernels(linear))
