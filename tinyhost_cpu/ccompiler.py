@@ -72,12 +72,13 @@ def abilities(command: tuple[str, ...]) -> Abilities:
         RendererUnavailable: it does not run, or is no C compiler.
     """
     try:
-        done = subprocess.run([*command, "-v", "-E", "-P", "-x", "c", "-"], input=_PROBE, capture_output=True, text=True,
-                              check=False)
+        done = subprocess.run([*command, "-v", "-E", "-P", "-x", "c", "-"], input=_PROBE, capture_output=True,
+                              text=True, check=False)
     except OSError as e:
         raise RendererUnavailable(f"{shlex.join(command)} does not run: {e}; set CC to a C compiler") from e
     if done.returncode:
-        raise RendererUnavailable(f"{shlex.join(command)} is no C compiler: {done.stderr.strip()[-200:]}; set CC to one")
+        raise RendererUnavailable(f"{shlex.join(command)} is no C compiler: {done.stderr.strip()[-200:]}; "
+                                  "set CC to one")
     words = set(done.stdout.split())
     version = next((line for line in done.stderr.splitlines() if " version " in line), "")
     return Abilities(version, *(name in words for name in ("clang", "half", "elementwise", "excess")))

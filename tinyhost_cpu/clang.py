@@ -8,7 +8,6 @@ from float32.
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
 
 from tinyhost.capabilities import Capabilities
 from tinyhost.dtype import DType, dtypes
@@ -58,8 +57,8 @@ class ClangRenderer(CStyleRenderer):
         self.abilities = compiler.abilities
         self.caps = clang_capabilities(target)
         self.masks: dict[UOp, int] = {}  # of the program that is being rendered
-        if not self.caps.fma:
-            self.code_for_op = {op: code for op, code in self.code_for_op.items() if op is not Ops.MULACC}
+        lacking = self.level.lacking_ops
+        self.code_for_op = {op: code for op, code in self.code_for_op.items() if op not in lacking}
 
     # *** what exists ***
     def supports(self, op: Ops, dtype: DType, lanes: int = 1) -> bool:
@@ -87,13 +86,14 @@ class ClangRenderer(CStyleRenderer):
     def preamble(self, uops: list[UOp]) -> str:
         lines = []
         for n in sorted({n for u in uops if u.op not in _NO_VALUE and (n := lanes_of(u)) > 1}):
+            lines.append(f"#define x{n}(v) {', '.join(['v'] * n)}")
             for dt in sorted(self.caps.dtypes - {dtypes.bool}):
                 attributes, name = f"vector_size({n * dt.itemsize})", self.type_name(dt, n)
                 lines.append(f"typedef {self.type_names[dt]} {name} __attribute__(({attributes}));")
                 lines.append(f"typedef {self.type_names[dt]} {name}u "
                              f"__attribute__(({attributes}, aligned({dt.itemsize}), may_alias));")
-        if any(u.dtype is dtypes.float16 for u in uops):
-            lines.append(_FLOAT_OF_HALF)
+        if not self.abilities.clang and any(u.dtype is dtypes.float16 for u in uops):
+            lines.append(_FLOAT_OF_HALF.replace("REGISTER", "x" if self.level.is_x86 else "w"))
         if any(u.op is Ops.CAST and u.arg is dtypes.float16 and u.src[0].dtype is dtypes.float64 for u in uops):
             lines.append(_HALF_OF_DOUBLE)
         return "\n".join([*lines, ""]) if lines else ""
@@ -122,16 +122,16 @@ class ClangRenderer(CStyleRenderer):
             return f"(({t}){{}} - ({_c(_MASK_INT[size])})({name} != 0))"
         return name if self.mask_bytes(u) == size else f"__builtin_convertvector({name}, {t})"
 
-    def expression(self, u: UOp, names: list[str], writer: Any) -> str:
+    def expression(self, u: UOp, names: list[str]) -> str:
         n = lanes_of(u)
         if n == 1 and u.op is not Ops.INDEX and u.op is not Ops.CUSTOMI:
             if u.dtype is dtypes.float16 and u.op in self.code_for_op and u.op is not Ops.WHERE:
                 return self.half(u, names)
             if u.op in _COMPARES and u.src[0].dtype is dtypes.float16:
                 names = [self.widened(x) for x in names]
-            return super().expression(u, names, writer)
+            return super().expression(u, names)
         if u.op in (Ops.INDEX, Ops.CUSTOMI):
-            return super().expression(u, names, writer)
+            return super().expression(u, names)
         return _VectorText(self, u, names, n).text()
 
     def widened(self, x: str) -> str:
@@ -154,7 +154,7 @@ class ClangRenderer(CStyleRenderer):
             x, y = wide
             return f"({x} < {y} || {y} != {y} ? {names[1]} : {names[0]})"
         as_float = UOp(u.op, tuple(UOp.const(0.0, dtypes.float32) for _ in u.src))
-        return f"((_Float16){super().expression(as_float, wide, None)})"
+        return f"((_Float16){super().expression(as_float, wide)})"
 
     def bitcast(self, x: str, u: UOp) -> str:
         a, b = self.type_name(u.src[0].dtype), self.type_name(u.dtype)
@@ -163,9 +163,10 @@ class ClangRenderer(CStyleRenderer):
     def vector(self, parts: list[str], u: UOp) -> str:
         n = len(parts)
         if u.dtype is dtypes.bool:
-            t = self.mask_type(1, n)
-            return f"({t}){{{', '.join(f'-({p} != 0)' for p in parts)}}}"
-        return f"({self.type_name(u.dtype, n)}){{{', '.join(parts)}}}"
+            t, parts = self.mask_type(1, n), [f"-({p} != 0)" for p in parts]
+        else:
+            t = self.type_name(u.dtype, n)
+        return _splat(parts[0], t, n) if n > 1 and len(set(parts)) == 1 else f"({t}){{{', '.join(parts)}}}"
 
     def lane(self, x: str, u: UOp) -> str:
         lanes = u.src[1]
@@ -228,7 +229,7 @@ class _VectorText:
         return name if dt is None or dt is s.dtype else f"__builtin_convertvector({name}, {t})"
 
     def text(self) -> str:
-        u, r, n = self.u, self.r, self.n
+        u, r = self.u, self.r
         if u.op is Ops.STACK:
             return r.vector(self.names, u)
         if u.op is Ops.CAST:
@@ -256,7 +257,7 @@ class _VectorText:
         return f"__builtin_convertvector({self.arithmetic(xs, dtypes.float32)}, {self.t(dtypes.float16)})"
 
     def arithmetic(self, xs: list[str], dt: DType) -> str:
-        u, op, n = self.u, self.u.op, self.n
+        u, op = self.u, self.u.op
         if op is Ops.MAX:
             cond = f"({xs[0]} < {xs[1]})" + (f" | ({xs[1]} != {xs[1]})" if dt.is_float else "")
             return self.blend(f"({cond})", xs[1], xs[0], dt)
@@ -277,24 +278,29 @@ class _VectorText:
             return f"(-{xs[0]})"
         if op is Ops.MULACC:
             return f"({xs[0]} * {xs[1]} + {xs[2]})"
-        raise ValueError(f"no C vector form of {op} on {u.dtype} x {n}")
+        raise ValueError(f"no C vector form of {op} on {u.dtype} x {self.n}")
 
     def operand_of(self, text: str, dt: DType) -> str:
         return _splat(f"({_c(dt)}){text}", self.t(dt), self.n)
 
     def shift(self, xs: list[str], dt: DType) -> str:
         u, w = self.u, self.u.dtype.bitsize
-        count = u.src[1]
+        count, by = u.src[1], xs[1]
+        counts = dt if count.dtype.is_weak else count.dtype
+        if not count._shape:
+            by = self.operand_of(f"({self.names[1]})", counts)
         sign = "<<" if u.op is Ops.SHL else ">>"
-        amount = f"__builtin_convertvector({xs[1]}, {self.t(dt)})" if count._shape and count.dtype is not dt else \
-            xs[1] if count._shape else self.operand_of(f"({self.names[1]})", dt)
+        amount = by if counts.itemsize == dt.itemsize else f"__builtin_convertvector({by}, {self.t(dt)})"
+        if counts is not dt:
+            amount = f"({self.t(dt)})({amount})"
         if 0 <= count.vmin and count.vmax < w:
             return f"({xs[0]} {sign} {amount})"
-        unsigned = _UNSIGNED[dt.itemsize]
-        small = f"(({self.t(unsigned)})({amount}) < ({_c(unsigned)}){w})"
+        unsigned = _UNSIGNED[counts.itemsize]
+        small = f"(({self.t(unsigned)})({by}) < ({_c(unsigned)}){w})"
+        if counts.itemsize != dt.itemsize:
+            small = f"__builtin_convertvector({small}, {self.t(_MASK_INT[dt.itemsize])})"
         over = f"({xs[0]} < 0)" if u.op is Ops.SHR and not dt.is_unsigned else f"({self.t(dt)}){{}}"
-        safe = f"(({amount}) & ({_c(dt)}){w - 1})"
-        return self.blend(small, f"({xs[0]} {sign} {safe})", over, dt)
+        return self.blend(small, f"({xs[0]} {sign} (({amount}) & ({_c(dt)}){w - 1}))", over, dt)
 
     def blend(self, mask: str, x: str, y: str, dt: DType) -> str:
         """``x`` where the mask is all ones, else ``y``."""
@@ -321,7 +327,8 @@ class _VectorText:
             top = f"(({it}){{}} + (-9223372036854775807ll-1))"
         size = f"(({self.t(dt)})(({it}){x} & ~{top}))"
         small = f"({size} < {self.operand_of(big, dt)})"
-        cut = f"__builtin_convertvector(__builtin_convertvector(({self.t(dt)})(({it}){x} & ({it}){small}), {it}), {self.t(dt)})"
+        whole = f"__builtin_convertvector(({self.t(dt)})(({it}){x} & ({it}){small}), {it})"
+        cut = f"__builtin_convertvector({whole}, {self.t(dt)})"
         return self.blend(small, f"({self.t(dt)})(({it})({cut}) | (({it}){x} & {top}))", x, dt)
 
     # *** bools and selection ***
@@ -362,9 +369,8 @@ class _VectorText:
             x = self.comparable(self.operand(0, dtypes.float32)) if src is dtypes.float16 else x
             return f"({r.mask_type(size, n)})({x} != 0)"
         if src is dtypes.bool:
-            size = r.mask_bytes(u.src[0])
             x = f"({x} & 1)"
-            return self.through_float(x, dst) if dst is dtypes.float16 and size else f"__builtin_convertvector({x}, {self.t(dst)})"
+            return self.through_float(x, dst) if dst is dtypes.float16 else f"__builtin_convertvector({x}, {self.t(dst)})"
         if src.is_float and dst.is_int:
             return self.float_to_int(x, src, dst)
         if dst is dtypes.float16 and src is not dtypes.float32 or src is dtypes.float16 and dst is dtypes.float64:
@@ -407,14 +413,16 @@ _HALF_OF_DOUBLE = """static inline _Float16 half_of_double(double x) {
 }"""
 _FLOAT_OF_HALF = """static inline float float_of_half(_Float16 x) {
   float y = x;
-  __asm__("" : "+g"(y));
+  __asm__("" : "+REGISTER"(y));
   return y;
 }"""
 # gcc's names of the x86 instructions behind vector fma and sqrt
 _FMA_X86 = {
-    (dtypes.float32, 4): "__builtin_ia32_vfmaddps({}, {}, {})", (dtypes.float32, 8): "__builtin_ia32_vfmaddps256({}, {}, {})",
+    (dtypes.float32, 4): "__builtin_ia32_vfmaddps({}, {}, {})",
+    (dtypes.float32, 8): "__builtin_ia32_vfmaddps256({}, {}, {})",
     (dtypes.float32, 16): "__builtin_ia32_vfmaddps512_mask({}, {}, {}, -1, 4)",
-    (dtypes.float64, 2): "__builtin_ia32_vfmaddpd({}, {}, {})", (dtypes.float64, 4): "__builtin_ia32_vfmaddpd256({}, {}, {})",
+    (dtypes.float64, 2): "__builtin_ia32_vfmaddpd({}, {}, {})",
+    (dtypes.float64, 4): "__builtin_ia32_vfmaddpd256({}, {}, {})",
     (dtypes.float64, 8): "__builtin_ia32_vfmaddpd512_mask({}, {}, {}, -1, 4)"}
 _SQRT_X86 = {
     (dtypes.float32, 4): "__builtin_ia32_sqrtps({})", (dtypes.float32, 8): "__builtin_ia32_sqrtps256({})",
@@ -451,4 +459,4 @@ def _short(dt: DType) -> str:
 
 
 def _splat(name: str, t: str, n: int) -> str:
-    return f"({t}){{{', '.join([name] * n)}}}"
+    return f"({t}){{x{n}({name})}}"  # the macro of the preamble

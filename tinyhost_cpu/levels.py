@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from tinyhost.capabilities import Capabilities
 from tinyhost.dtype import DType, dtypes
 from tinyhost.errors import RendererUnavailable, TargetError
+from tinyhost.ops import Ops
 from tinyhost_cpu.target import thread_count
 from tinyhost_cpu.x86.caps import host_level
 
 NATIVE = frozenset(dtypes.ints) | {dtypes.bool, dtypes.float16, dtypes.float32, dtypes.float64}
 _SIZES = {"x86-64": (16, 16), "x86-64-v2": (16, 16), "x86-64-v3": (32, 16), "x86-64-v4": (64, 32), "arm64": (16, 32)}
-_WITH_FMA_AND_F16C = frozenset({"x86-64-v3", "x86-64-v4", "arm64"})
+_SINCE = {"sse4.1": 1, "fma": 2, "f16c": 2}  # first of the levels above with it; arm64 has instructions of its own
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class Level:
     changes: tuple[tuple[str, bool], ...] = ()
 
     def has(self, feature: str) -> bool:
-        """Whether ``fma`` or ``f16c`` (or its counterpart on arm64) is there."""
-        return dict(self.changes).get(feature, self.name in _WITH_FMA_AND_F16C)
+        """Whether ``sse4.1`` (rounding), ``fma`` or ``f16c`` (half conversions) is there, or its counterpart."""
+        return dict(self.changes).get(feature, list(_SIZES).index(self.name) >= _SINCE[feature])
 
     @property
     def is_x86(self) -> bool:
@@ -39,6 +40,11 @@ class Level:
     def vector_bytes(self) -> int:
         """Bytes of the widest vector."""
         return _SIZES[self.name][0]
+
+    @property
+    def lacking_ops(self) -> frozenset[Ops]:
+        """Float ops without an instruction: a compiler would call a library."""
+        return frozenset([op for op, feature in ((Ops.MULACC, "fma"), (Ops.TRUNC, "sse4.1")) if not self.has(feature)])
 
     def capabilities(self, without: frozenset[DType] = frozenset()) -> Capabilities:
         """What code for this level can do, less the types ``without``; half needs its conversion instructions."""

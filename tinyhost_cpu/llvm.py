@@ -28,7 +28,6 @@ _TYPES = {
     dtypes.bool: "i1", dtypes.int8: "i8", dtypes.uint8: "i8", dtypes.int16: "i16", dtypes.uint16: "i16", dtypes.int32: "i32",
     dtypes.uint32: "i32", dtypes.int64: "i64", dtypes.uint64: "i64", dtypes.float16: "half", dtypes.float32: "float",
     dtypes.float64: "double"}
-_TRIPLES = {"arm64": "aarch64-unknown-linux-gnu"}
 
 
 def missing() -> str:
@@ -55,6 +54,7 @@ class LLVMRenderer(Renderer):
             raise RendererUnavailable(why)
         self.level = parse_level(target.arch)
         self.caps = capabilities(target)
+        self.code_for_op = self.code_for_op - self.level.lacking_ops
         self.compiler = LLVMCompiler(self.level)
 
     def supports(self, op: Ops, dtype: DType, lanes: int = 1) -> bool:
@@ -489,8 +489,8 @@ def _mulacc(w: _Writer, u: UOp, xs: list[str], dt: DType, n: int) -> str:
 
 
 _ALU: dict[Ops, Handler] = {
-    Ops.ADD: _binary("fadd", "add", "or"), Ops.SUB: _binary("fsub", "sub", "xor"), Ops.MUL: _binary("fmul", "mul", "and"),
-    Ops.FDIV: _binary("fdiv", "sdiv", "and"), Ops.AND: _binary("and", "and", "and"), Ops.OR: _binary("or", "or", "or"),
+    Ops.ADD: _binary("fadd", "add", "or"), Ops.SUB: _binary("fsub", "sub", ""), Ops.MUL: _binary("fmul", "mul", "and"),
+    Ops.FDIV: _binary("fdiv", "", ""), Ops.AND: _binary("and", "and", "and"), Ops.OR: _binary("or", "or", "or"),
     Ops.XOR: _binary("xor", "xor", "xor"), Ops.CMPLT: _compare("fcmp olt", "icmp slt", "icmp ult"),
     Ops.CMPNE: _compare("fcmp une", "icmp ne", "icmp ne"), Ops.CMPEQ: _compare("fcmp oeq", "icmp eq", "icmp eq"),
     Ops.MAX: _max, Ops.SHL: _shift(Ops.SHL), Ops.SHR: _shift(Ops.SHR), Ops.CDIV: _divide(Ops.CDIV), Ops.CMOD: _divide(Ops.CMOD),
@@ -507,21 +507,22 @@ _STATEMENTS: dict[Ops, Callable[[_Writer, UOp], None]] = {
 
 
 @lru_cache(maxsize=None)
-def _machine(level: str) -> Any:
+def _machine(level: Level) -> Any:
     import llvmlite.binding as llvm
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    triple = _TRIPLES.get(level, "x86_64-unknown-linux-gnu")
-    cpu = "generic" if level in _TRIPLES else level
-    return llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, opt=2, reloc="pic", codemodel="small")
+    triple = "x86_64-unknown-linux-gnu" if level.is_x86 else "aarch64-unknown-linux-gnu"
+    features = ",".join(("+" if on else "-") + name for name, on in level.changes)
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=level.name if level.is_x86 else "generic", features=features, opt=2, reloc="pic", codemodel="small")
 
 
 class LLVMCompiler(Compiler):
     """LLVM IR text to flat code."""
 
-    def __init__(self, level: str) -> None:
+    def __init__(self, level: Level) -> None:
         import llvmlite
-        super().__init__(source_key("llvm", llvmlite.__version__, level))
+        super().__init__(source_key("llvm", llvmlite.__version__, str(level)))
         self.level = level
 
     def _optimised(self, src: str) -> tuple[Any, Any]:

@@ -59,6 +59,8 @@ def _small(size: int) -> Memory:
 class CPUAllocator(LRUAllocator[Memory]):
     """An opaque buffer is a Memory."""
 
+    foreign = True
+
     def _alloc(self, size: int, options: BufferSpec) -> Memory:
         if options.external_ptr is not None:
             return Memory(options.external_ptr, size, None)

@@ -243,7 +243,8 @@ BAD = {
     "negative rate": (lambda: Adam([Tensor.ones(2)], lr=-1.0), ValueError, "Invalid learning rate: -1.0"),
     "rate that is no number": (lambda: Adam([Tensor.ones(2)], lr=float("nan")), ValueError, "Invalid learning rate: nan"),
     "infinite rate": (lambda: Adam([Tensor.ones(2)], lr=float("inf")), ValueError, "Invalid learning rate: inf"),
-    "integer parameter": (lambda: SGD([Tensor([1, 2])]), TypeError, "only float tensors have gradients, got dtypes.int: cast it first"),
+    "only integers": (lambda: SGD([Tensor([1, 2])]), ValueError, "optimizer must have at least one param: the tensors it was given are "
+                                                                "integers, or marked with is_param_\\(False\\)"),
     "vector for Muon": (lambda: Muon([Tensor.ones(2, 2), Tensor.ones(2)]), ValueError,
                         r"Muon updates matrices, but params \[1\] have less than two axes: give those to AdamW"),
     "Newton-Schulz without factors": (lambda: LARS([Tensor.ones(2)], ns_steps=3), ValueError, "ns_steps=3 needs ns_coefficients"),

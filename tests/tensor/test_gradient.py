@@ -139,10 +139,26 @@ def test_errors() -> None:
     with pytest.raises(RuntimeError, match="target 0 .* has no gradient"):
         x.sum().gradient(leaf([1.0]))
     with pytest.raises(RuntimeError, match="backward\\(\\) reached no parameter"):
-        x.sum().backward()
+        x.is_param_(False).sum().backward()
     with pytest.raises(RuntimeError, match="no gradient for Ops.MSELECT"):
         bad = UOp(Ops.MSELECT, (UOp(Ops.MSTACK, (x.uop, x.uop)),), 0)
         compute_gradient(bad, bad.const_like(1.0), {x.uop})
+
+
+def test_unmarked_leaves_get_gradients_where_no_parameter_is_marked() -> None:
+    x, y = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    kept = x * 2  # computed from another live tensor, so no leaf
+    (kept * y).sum().backward()
+    assert kept.grad is None
+    np.testing.assert_allclose(evaluate(x.grad.uop), [6.0, 8.0])
+    np.testing.assert_allclose(evaluate(y.grad.uop), [2.0, 4.0])
+
+
+def test_marked_parameters_are_the_only_ones() -> None:
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0]).is_param_()
+    (x * w).sum().backward()
+    assert x.grad is None
+    np.testing.assert_allclose(evaluate(w.grad.uop), [1.0, 2.0])
 
 
 def test_depth() -> None:

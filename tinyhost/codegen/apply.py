@@ -11,6 +11,7 @@ from typing import Callable
 
 from tinyhost.codegen.kernel import Axis, Cover, Kernel, leaves
 from tinyhost.codegen.loops import identity
+from tinyhost.codegen.memory import gate_and_index
 from tinyhost.codegen.stage import add_panels
 from tinyhost.ops import AxisType, Ops
 from tinyhost.uop import UOp
@@ -49,7 +50,9 @@ def rewrite(k: Kernel) -> UOp:
 def _accumulated(end: UOp, part: UOp) -> UOp:
     """The store of a partial sum: the sum so far, which is 0 in the first part, plus this one."""
     place, value = end.src[0].src
-    so_far = UOp(Ops.INDEX, (place.src[0], place.src[1].valid(UOp(Ops.CMPLT, (UOp.const(0), part)))))
+    gate, index = gate_and_index(place)
+    later = UOp(Ops.CMPLT, (UOp.const(0), part))
+    so_far = UOp(Ops.INDEX, (place.src[0], index.valid(later if gate is None else UOp(Ops.AND, (gate, later)))))
     return UOp(Ops.END, (UOp(Ops.STORE, (place, UOp(Ops.ADD, (so_far, value)))), part, *end.src[1:]))
 
 

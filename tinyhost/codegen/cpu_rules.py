@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tinyhost.codegen.contraction_rules import packable, tile_contraction
-from tinyhost.codegen.kernel import Axis, Kernel
+from tinyhost.codegen.contraction_rules import best_tile, block_reduction, packable, tile_contraction
+from tinyhost.codegen.kernel import Axis, Kernel, product_of
 from tinyhost.codegen.memory import UNUSED
 from tinyhost.codegen.strides import Access
 from tinyhost.codegen.tiles import accumulators, length, live_outer, main_reduce, try_opt, upcast
@@ -40,6 +40,8 @@ def optimise_cpu(k: Kernel) -> None:
     """Choose and apply Opts for a CPU."""
     if not k.output_axes and not k.reduce_axes:
         return
+    if k.caps.vector_bytes:
+        block_reduction(k)
     work = _work(k)
     if k.caps.vector_bytes:
         _choose_lanes(k, work)
@@ -117,7 +119,20 @@ def _cost(k: Kernel, work: list[Work], lanes: dict[UOp, int], operands: dict[UOp
     for u in k.reduces:
         if any(r in lanes for r in u.src[1:]):
             total += HORIZONTAL_COST * prod(length(k, r) for r in u.ranges)
-    return total
+    return total * _tile_factor(k, lanes)
+
+
+def _tile_factor(k: Kernel, lanes: dict[UOp, int]) -> float:
+    """How much slower than a full register tile a contraction runs with these lanes."""
+    main = main_reduce(k)
+    product = None if main is None else product_of(main)
+    if main is None or product is None:
+        return 1.0
+    for r, n in lanes.items():
+        if r in main.ranges and not k.root_axis[r].reduce:
+            tile = best_tile(k, main, product, r, n)
+            return 1.0 if tile is None else tile.cycles / 0.5
+    return 1.0
 
 
 def _trips(k: Kernel, w: Work, around: dict[UOp, None], lanes: dict[UOp, int]) -> float:
@@ -253,9 +268,11 @@ def _unroll(k: Kernel, work: list[Work]) -> None:
         inner = [a for a in k.reduce_axes if a.kind is AxisType.REDUCE and a.root in owner.src[1:] and a.length is not None]
         if not inner or any(u is not owner and u in owner.src[0].toposort() for u in k.reduces):
             continue
-        cost = sum(w.weight for w in work if any(a.root in w.node.ranges for a in inner)) * copies
+        cost = sum(_instructions(k, w) for w in work if any(a.root in w.node.ranges for a in inner)) * copies
         last = inner[-1]
         size = last.length or 1
+        if any(a.root is last.root for a in k.of_kind(AxisType.UNROLL)):
+            continue
         if size <= 4 and cost * size <= 96:
             try_opt(k, Opt(OptOps.UNROLL, k.reduce_axes.index(last), 0))
             continue
@@ -264,6 +281,14 @@ def _unroll(k: Kernel, work: list[Work]) -> None:
             if size >= 2 * t and (size % t == 0 or lane and size >= 8 * t) and cost * t <= 40:
                 try_opt(k, Opt(OptOps.UNROLL, k.reduce_axes.index(last), t))
                 break
+
+
+def _instructions(k: Kernel, w: Work) -> float:
+    """What a node costs in one iteration, a gather counting once per lane."""
+    lanes = [a for a in k.of_kind(AxisType.LANE) if a.root in w.node.ranges]
+    if w.access is None or not any(_is_gather(k, w.access, a.root) for a in lanes):
+        return w.weight
+    return w.weight * prod(a.length or 1 for a in lanes)
 
 
 # *** threads ***

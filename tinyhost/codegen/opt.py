@@ -40,6 +40,8 @@ def _axis(k: Kernel, opt: Opt) -> Axis:
     axes = k.sorted_axes
     if opt.axis is None or not 0 <= opt.axis < len(axes):
         raise _fail(opt, f"there is no axis {opt.axis}, the kernel has {len(axes)}: {axes}")
+    if axes[opt.axis] is k.partial:
+        raise _fail(opt, f"{axes[opt.axis]} goes over partial sums and stays one loop")
     return axes[opt.axis]
 
 
@@ -120,6 +122,8 @@ def _lane(k: Kernel, opt: Opt) -> Axis:
     if not k.caps.vector_bytes:
         raise _fail(opt, "the target has no vector registers")
     amount = _amount(axis, opt, k.caps.vector_bytes, "the widest vector register")
+    if amount & (amount - 1):
+        raise _fail(opt, f"{amount} lanes: vectors have a power of two")
     for other in k.of_kind(AxisType.LANE):
         if _together(k, axis, other):
             raise _fail(opt, f"{other} is the LANE axis of the same values already; a value has at most one")
@@ -235,6 +239,8 @@ def _padto(k: Kernel, opt: Opt) -> None:
         raise _fail(opt, f"{axis} must be an axis of known length that is not split")
     if not isinstance(opt.arg, int) or opt.arg < 2:
         raise _fail(opt, f"the argument is the multiple to pad to, got {opt.arg!r}")
+    if k.staged or k.staged_results:
+        raise _fail(opt, "it changes what was staged already; PADTO comes before STAGE")
     padded = -(-size // opt.arg) * opt.arg
     if padded == size:
         raise _fail(opt, f"the {size} steps of {axis} are a multiple of {opt.arg} already")
@@ -275,6 +281,8 @@ def _reorder(k: Kernel, opt: Opt) -> None:
 
 # *** memory ***
 def _stage(k: Kernel, opt: Opt) -> None:
+    if k.caps.grid:
+        raise _fail(opt, "panels lie in a worker's arena, and the target runs a grid")
     found = [(u, product) for u in k.reduces if (product := product_of(u)) is not None]
     if not found:
         raise _fail(opt, "the kernel sums no products, so there is no operand to pack")
@@ -290,7 +298,7 @@ def _stage(k: Kernel, opt: Opt) -> None:
         raise _fail(opt, f"its argument is the panel's axes from the outermost, numbers below {len(axes)}, got {opt.arg!r}")
     panel = tuple(axes[i] for i in opt.arg)
     mine = set(u.src[1:])
-    missing = [a for a in axes if a.root in operand.ranges and a not in panel and
+    missing = [a for a in axes if a.root in operand.ranges and a not in panel and a is not k.partial and
                (a.root in mine or a.kind in (AxisType.UPCAST, AxisType.UNROLL, AxisType.LANE))]
     if missing:
         raise _fail(opt, f"the operand moves along {missing} inside one iteration of the panel, which must be part of it")
@@ -311,7 +319,7 @@ def _stage_results(k: Kernel, opt: Opt) -> None:
         raise _fail(opt, f"it stages the tile of a vector axis of the output, with the argument (), once; got {opt.arg!r}")
     if k.staged and k.staged[0][0].dtype is not k.ends[0].src[0].src[1].dtype:
         raise _fail(opt, f"the arena holds {k.staged[0][0].dtype}, the results are {k.ends[0].src[0].src[1].dtype}")
-    if k.in_place:
+    if k.in_place and k.partial is None:
         raise _fail(opt, "the kernel reads what it writes")
     k.staged_results = True
 

@@ -83,11 +83,18 @@ def _stage_result(sink: UOp, end: UOp, arena: UOp, offset: int) -> UOp:
 def _cut(value: UOp, lane: UOp) -> UOp:
     """What goes through the tile: the value to store, or its reduction where the rest would read memory lane by lane."""
     outside = value.toposort(gate=lambda u: u.op is not Ops.REDUCE)
-    reads = [u for u in outside if u.op is Ops.INDEX and len(u.src) == 2 and lane in u.ranges]
-    if all(linear(gate_and_index(u)[1], {}).terms.get(lane) == 1 for u in reads):
+    tops = dict.fromkeys(s for u in outside for s in u.src if s.op is Ops.REDUCE and lane in s.ranges)
+    if value.op is Ops.REDUCE or not tops:
         return value
-    tops = {s for u in outside for s in u.src if s.op is Ops.REDUCE and lane in s.ranges}
-    return tops.pop() if len(tops) == 1 else value
+    main = max(tops, key=_work)
+    reads = [u for u in value.toposort(gate=lambda u: u is not main) if u.op is Ops.INDEX and len(u.src) == 2 and lane in u.ranges]
+    direct = all(linear(gate_and_index(u)[1], {}).terms.get(lane) == 1 for u in reads)
+    return value if direct else main
+
+
+def _work(u: UOp) -> int:
+    """Steps of the innermost loop below a reduction."""
+    return max(int(prod(int(r.src[0].vmax) for r in x.ranges)) for x in u.toposort())
 
 
 def _position(panel: list[UOp], offset: int) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Callable, Generic, TypeVar
 
 from tinyhost.capabilities import Capabilities
@@ -64,7 +64,15 @@ class Program(ABC):
 
 
 class Allocator(ABC, Generic[Opaque]):
-    """Memory of one device. Sizes and offsets are bytes."""
+    """Memory of one device. Sizes and offsets are bytes.
+
+    Attributes:
+        counted: whether allocations count as memory in use; not where they are parts of a file.
+        foreign: whether ``_alloc`` takes memory of others over (``BufferSpec.external_ptr``).
+    """
+
+    counted: bool = True
+    foreign: bool = False
 
     def __init__(self, dev: "Compiled") -> None:
         self.dev = dev
@@ -126,7 +134,7 @@ class LRUAllocator(Allocator[Opaque], ABC):
     def __init__(self, dev: "Compiled") -> None:
         super().__init__(dev)
         self._cache: dict[tuple[int, BufferSpec], list[Opaque]] = {}
-        self._lock = Lock()
+        self._lock = RLock()  # re-entrant: the collector may free buffers inside of a locked block
 
     def alloc(self, size: int, options: BufferSpec | None = None) -> Opaque:
         """Memory of exactly this size from the cache, else new."""

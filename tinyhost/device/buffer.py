@@ -80,8 +80,12 @@ class Buffer:
     is_initialized = is_allocated
 
     def ensure_allocated(self) -> "Buffer":
-        """Allocate if needed."""
-        return self if self.is_allocated() else self.allocate()
+        """Allocate if needed; threads that need it at once get one memory."""
+        if not self.is_allocated():
+            with _lock:
+                if not self.is_allocated():
+                    self.allocate()
+        return self
 
     def allocate(self, opaque: Any = None, external_ptr: int | None = None) -> "Buffer":
         """Get memory, or take ``opaque`` or the foreign memory at ``external_ptr`` over.
@@ -98,25 +102,35 @@ class Buffer:
         if limit and self.nbytes > limit:
             raise OutOfMemory(f"buffer of {size_to_str(self.nbytes)} is over MAX_BUFFER_SIZE={limit}")
         if external_ptr is not None:
-            if external_ptr % self.dtype.itemsize:
-                raise ValueError(f"foreign memory at {external_ptr:#x} is not aligned to the {self.dtype.itemsize} bytes of "
-                                 f"{self.dtype}: copy it to aligned memory first")
+            self._check_foreign(external_ptr)
             from tinyhost.device.base import BufferSpec
             self.options = BufferSpec(external_ptr=external_ptr)
         self._owned = opaque is None
-        self._opaque = self.allocator.alloc(self.nbytes, self.options) if opaque is None else opaque
-        if self._owned and external_ptr is None:
+        allocator = self.allocator
+        self._counted = self._owned and external_ptr is None and allocator.counted
+        self._opaque = allocator.alloc(self.nbytes, self.options) if opaque is None else opaque
+        if self._counted:
             _account(self.device, self.nbytes)
         return self
+
+    def _check_foreign(self, ptr: int) -> None:
+        if not self.allocator.foreign:
+            raise ValueError(f"{self.device} cannot take foreign memory over: make the tensor on a device that can, and move it "
+                             "with .to()")
+        if ptr <= 0:
+            raise ValueError(f"foreign memory at {ptr}: an address is a positive number")
+        if ptr % self.dtype.itemsize:
+            raise ValueError(f"foreign memory at {ptr:#x} is not aligned to the {self.dtype.itemsize} bytes of {self.dtype}: copy "
+                             "it to aligned memory first")
 
     def deallocate(self) -> None:
         """Give the memory back."""
         if self._base is not None or self._opaque is None:
             return
         opaque, self._opaque = self._opaque, None
+        if self._counted:
+            _account(self.device, -self.nbytes)
         if self._owned:
-            if self.options is None or self.options.external_ptr is None:
-                _account(self.device, -self.nbytes)
             self.allocator.free(opaque, self.nbytes, self.options)
 
     def __del__(self) -> None:
@@ -176,7 +190,11 @@ class Buffer:
         return self
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """A copy as a flat array; types numpy lacks come as their storage integers."""
+        """A copy as a flat array.
+
+        Raises:
+            TypeError: numpy has no such type.
+        """
         np_dtype = _to_np_dtype(self.dtype)
         if np_dtype is None:
             raise TypeError(f"numpy has no dtype for {self.dtype}: cast first")
@@ -184,14 +202,15 @@ class Buffer:
 
 
 def _account(device: str, nbytes: int) -> None:
-    GlobalCounters.mem_used += nbytes
     per = GlobalCounters.mem_used_per_device
-    per[device] = per.get(device, 0) + nbytes
+    with _lock:
+        GlobalCounters.mem_used += nbytes
+        per[device] = per.get(device, 0) + nbytes
 
 
 # *** BUFFER nodes ***
+_lock = RLock()  # re-entrant: the collector may free buffers inside of a locked block
 _buffers: "weakref.WeakKeyDictionary[UOp, Buffer]" = weakref.WeakKeyDictionary()
-_lock = RLock()
 
 
 def buffer_of(u: UOp) -> Buffer:

@@ -40,6 +40,8 @@ class Devices:
         """The canonical form of a device string: upper-case name, ":0" left out; None is the default device."""
         if device is None:
             return self.DEFAULT
+        if not isinstance(device, str):
+            raise TypeError(f"a device is named by text such as 'NAME' or 'NAME:1', or None, got {device!r}")
         name, colon, rest = device.partition(":")
         name = name.upper()
         return f"{name}:{rest}" if colon and rest not in ("", "0") else name

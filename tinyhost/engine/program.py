@@ -116,7 +116,7 @@ def get_kernel(ast: UOp, device: str) -> Kernel:
 
 def get_program(kernel: Kernel, device: str) -> Program:
     """The kernel loaded on ``device``."""
-    key = (kernel.elf.lib, kernel.elf.name, device)
+    key = (kernel.elf.lib, kernel.elf.name, kernel.elf.signature, device)
     program = _loaded.get(key)
     if program is None:
         program = Device[device].load(kernel.elf)

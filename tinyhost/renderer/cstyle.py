@@ -1,10 +1,10 @@
 """C-like source from linear programs: the base of every renderer whose compiler reads a C dialect.
 
 Takes the list of nodes code generation ends with and gives one function. Each value is one variable, literals and
-places are spelled where they are used, loops are ``for`` statements. A dialect overrides spellings (types, literals, the
-kernel's head, vectors, work-item indices), never the walk. What an op means is ``tinyhost.uop.semantics``: integers wrap
-(the compiler must be told so), counts of shifts and divisors are guarded unless bounds prove the guard away, MAX keeps
-NaN.
+places are spelled where they are used, loops are ``for`` statements. A dialect overrides spellings (types, literals,
+the kernel's head, vectors, work-item indices), never the walk. What an op means is ``tinyhost.uop.semantics``: integers
+wrap (the compiler must be told so), counts of shifts and divisors are guarded unless bounds prove the guard away, MAX
+keeps NaN.
 """
 from __future__ import annotations
 
@@ -163,10 +163,11 @@ class CStyleRenderer(Renderer):
         Ops.CMPNE: lambda r, u, x, y: f"({x} != {y})",
         Ops.CMPEQ: lambda r, u, x, y: f"({x} == {y})",
         Ops.WHERE: lambda r, u, c, x, y: f"({c} ? {x} : {y})",
-        Ops.MAX: lambda r, u, x, y: f"({x} < {y} || {y} != {y} ? {y} : {x})" if u.dtype.is_float else f"({x} < {y} ? {y} : {x})",
+        Ops.MAX: lambda r, u, x, y: f"({x} < {y}{f' || {y} != {y}' if u.dtype.is_float else ''} ? {y} : {x})",
         Ops.SQRT: lambda r, u, x: r.call(r.sqrt, u, x),
         Ops.TRUNC: lambda r, u, x: r.call(r.trunc, u, x) if u.dtype.is_float else x,
-        Ops.MULACC: lambda r, u, x, y, z: r.call(r.fma, u, x, y, z) if u.dtype.is_float else r.wrap(u, f"{x} * {y} + {z}"),
+        Ops.MULACC: lambda r, u, x, y, z: (r.call(r.fma, u, x, y, z) if u.dtype.is_float
+                                           else r.wrap(u, f"{x} * {y} + {z}")),
     }
 
     def wrap(self, u: UOp, text: str) -> str:
@@ -178,7 +179,7 @@ class CStyleRenderer(Renderer):
         return f"{name}{'' if u.dtype is dtypes.float64 else 'f'}({', '.join(args)})"
 
     # *** vectors and memory ***
-    def expression(self, u: UOp, names: list[str], writer: "_Writer") -> str:
+    def expression(self, u: UOp, names: list[str]) -> str:
         """The text of a value node over the names of its operands."""
         op = u.op
         if op is Ops.CAST:
@@ -193,8 +194,8 @@ class CStyleRenderer(Renderer):
             return str(u.arg[0]).format(*names)
         code = self.code_for_op.get(op)
         if code is None:
-            raise ValueError(f"{type(self).__name__} cannot render {op} of {u.dtype}: it is not in code_for_op and was not "
-                             "decomposed")
+            raise ValueError(f"{type(self).__name__} cannot render {op} of {u.dtype}: it is not in code_for_op and was "
+                             "not decomposed")
         return code(self, u, *names)
 
     def bitcast(self, x: str, u: UOp) -> str:
@@ -267,8 +268,8 @@ class _Writer:
         r, uops = self.r, self.uops
         params = sorted((u for u in uops if u.op is Ops.PARAM), key=_param_order)
         for u in params:
-            self.names[u] = f"data{u.arg.slot}_{u.arg.size}" if u.arg.addrspace is AddrSpace.GLOBAL and u.arg.name is None \
-                else u.arg.name or f"p{u.arg.slot}"
+            storage = u.arg.addrspace is AddrSpace.GLOBAL and u.arg.name is None
+            self.names[u] = f"data{u.arg.slot}_{u.arg.size}" if storage else u.arg.name or f"p{u.arg.slot}"
         for u in uops:
             self.statement(u)
         sink = uops[-1]
@@ -297,7 +298,7 @@ class _Writer:
         elif op is Ops.INDEX and u.src[0].op in _STORAGE:
             self.names[u] = self.place(u)
         else:
-            self.value(u, self.r.expression(u, [self.names[s] for s in u.src if s in self.names], self))
+            self.value(u, self.r.expression(u, [self.names[s] for s in u.src if s in self.names]))
 
     def value(self, u: UOp, text: str) -> None:
         """Declare a variable for ``u``."""

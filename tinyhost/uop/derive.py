@@ -64,8 +64,12 @@ def _dtype_const(op: Ops, src: tuple["UOp", ...], arg: Any) -> DType:
 
 
 def _dtype_gettuple(op: Ops, src: tuple["UOp", ...], arg: Any) -> DType:
-    body = src[0].src[0] if src[0].op is Ops.FUNCTION else src[0]
-    return body.src[arg].dtype
+    return _element(src[0], arg).dtype
+
+
+def _element(x: "UOp", i: int) -> "UOp":
+    """Value ``i`` of a FUNCTION or TUPLE."""
+    return (x.src[0] if x.op is Ops.FUNCTION else x).src[i]
 
 
 _DTYPE: dict[Ops, Callable[[Ops, tuple["UOp", ...], Any], DType]] = {
@@ -236,7 +240,7 @@ def _shape_bitcast(u: "UOp", s: Shape) -> Shape:
 
 
 def _shape_index(u: "UOp") -> Shape:
-    base, out = u.src[0]._shape, []
+    base, out = u.src[0]._shape, []  # type: Shape | None, list[Any]
     if base is None:
         raise RuntimeError(f"INDEX needs a source with a shape, got {u.src[0].op}")
     if _is_image(u.src[0]) and len(u.src) == 3:
@@ -264,10 +268,8 @@ def _shape_wmma(u: "UOp") -> Shape:
 
 def _shape_gettuple(u: "UOp") -> Shape | None:
     fn = u.src[0]
-    if fn.op is Ops.TUPLE:
-        return fn.src[u.arg]._shape
-    shape = fn.src[0].src[u.arg]._shape
-    if shape is None or all(isinstance(d, int) for d in shape):
+    shape = _element(fn, u.arg)._shape
+    if fn.op is Ops.TUPLE or shape is None or all(isinstance(d, int) for d in shape):
         return shape
     args = {p: a for p in fn.src[0].toposort() if p.op is Ops.PARAM and p.arg.addrspace is AddrSpace.ALU
             and 0 <= p.arg.slot < len(fn.src) - 1 for a in (fn.src[1 + p.arg.slot],)}
@@ -439,7 +441,7 @@ def ranges_from_uop(u: "UOp") -> dict["UOp", None]:
             out.update(theirs)
     ended = ended_by(u)
     if ended and out:
-        gone = set()
+        gone: set[UOp] = set()
         for e in ended:
             gone.update((e,) if e.op is Ops.RANGE else e._ranges)  # type: ignore[arg-type]
         out = {r: None for r in out if r not in gone}

@@ -82,7 +82,7 @@ class IntegerMixin(NodeFields):
 
     def const_factor(self) -> int:
         """Largest known integer that divides the value."""
-        cache: dict[Self, int] = {}
+        cache: dict[Any, int] = {}
         for u in self.toposort(gate=lambda u: u is self or u.op in (Ops.ADD, Ops.MUL, Ops.CONST)):
             if u.op is Ops.CONST and type(u.arg) is int:
                 cache[u] = abs(u.arg)

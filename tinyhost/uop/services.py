@@ -15,6 +15,9 @@ _LAZY = {
     "pyrender": "tinyhost.uop.printing:pyrender",
     "repr": "tinyhost.uop.printing:tree",
     "min_max": "tinyhost.uop.bounds:min_max",
+    "flatten": "tinyhost.uop.flat:flatten",
+    "unflatten": "tinyhost.uop.flat:unflatten",
+    "verify_node": "tinyhost.uop.spec.verify:verify_node",
 }
 _OWNERS = dict.fromkeys(("buffer", "from_buffer", "on_buffer_pickle", "on_buffer_unpickle"), "tinyhost.device.buffer")
 _services: dict[str, Callable[..., Any]] = {}

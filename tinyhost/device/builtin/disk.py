@@ -66,6 +66,7 @@ class DiskAllocator(Allocator[Extent]):
     """An opaque buffer is an Extent."""
 
     dev: "DiskDevice"
+    counted = False
 
     def _alloc(self, size: int, options: BufferSpec) -> Extent:
         return Extent(self.dev.open(size), 0, size)

@@ -1,6 +1,7 @@
 """NPY: host memory as numpy arrays. Holds data on its way in and out; runs no kernels."""
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,12 @@ def host_bytes(array: "np.ndarray[Any, Any]") -> memoryview:
 class NpyAllocator(Allocator["np.ndarray[Any, Any]"]):
     """An opaque buffer is a one-dimensional contiguous array."""
 
+    foreign = True
+
     def _alloc(self, size: int, options: BufferSpec) -> "np.ndarray[Any, Any]":
-        return np.empty(size, dtype=np.uint8)
+        if options.external_ptr is not None:
+            return np.frombuffer((ctypes.c_ubyte * size).from_address(options.external_ptr), dtype=np.uint8)
+        return (np.zeros if options.zero else np.empty)(size, dtype=np.uint8)
 
     def _copyin(self, dest: "np.ndarray[Any, Any]", src: memoryview) -> None:
         host_bytes(dest)[:len(src)] = src

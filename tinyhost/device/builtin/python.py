@@ -285,6 +285,8 @@ class PythonAllocator(NpyAllocator):
     """Host memory; new memory is full of a pattern, so that reading what was never written shows."""
 
     def _alloc(self, size: int, options: BufferSpec) -> np.ndarray[Any, Any]:
+        if options.external_ptr is not None:
+            return super()._alloc(size, options)
         return np.full(size, 0 if options.zero else 0xA5, dtype=np.uint8)
 
 

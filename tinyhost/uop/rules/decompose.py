@@ -267,8 +267,8 @@ def multiply_to_negate(u: UOp, x: UOp, c: UOp) -> UOp | None:
 
 
 def negate_to_multiply(u: UOp, x: UOp) -> UOp:
-    """-x -> x * -1; not x for bool."""
-    return _not(x) if x.dtype is dtypes.bool else _alu(Ops.MUL, x, _const_like(x, -1))
+    """-x -> x * -1."""
+    return _alu(Ops.MUL, x, _const_like(x, -1))
 
 
 def add_to_subtract(u: UOp, x: UOp, y: UOp) -> UOp | None:
@@ -282,22 +282,25 @@ def add_product_to_subtract(u: UOp, x: UOp, y: UOp, c: UOp) -> UOp | None:
 
 
 def subtract_to_add(u: UOp, x: UOp, y: UOp) -> UOp:
-    """x - y -> x + y * -1; x or not y for bool."""
-    if u.dtype is dtypes.bool:
-        return _alu(Ops.OR, x, _not(y))
+    """x - y -> x + y * -1."""
     return _alu(Ops.ADD, x, _alu(Ops.MUL, y, _const_like(y, -1)))
 
 
 def bool_arithmetic(u: UOp, x: UOp, y: UOp) -> UOp | None:
-    """On bool, ADD and MAX are OR, MUL is AND."""
-    return _alu(Ops.AND if u.op is Ops.MUL else Ops.OR, x, y) if u.dtype is dtypes.bool else None
+    """On bool, ADD and MAX are OR, MUL is AND, x - y is x or not y."""
+    if u.dtype is not dtypes.bool:
+        return None
+    return _alu(Ops.AND if u.op is Ops.MUL else Ops.OR, x, _not(y) if u.op is Ops.SUB else y)
+
+
+def bool_negation(u: UOp, x: UOp) -> UOp | None:
+    """On bool, -x is not x."""
+    return _not(x) if x.dtype is dtypes.bool else None
 
 
 def maximum(u: UOp, x: UOp, y: UOp) -> UOp:
     """max(x, y) -> y where x < y or y is NaN, else x."""
     dt = u.dtype
-    if dt is dtypes.bool:
-        return _alu(Ops.OR, x, y)
     takes_y = _alu(Ops.CMPLT, x, y)
     c = literal(y)
     if dt.is_float and (c is None or math.isnan(c)):
@@ -481,7 +484,8 @@ def get_decompositions(ops: frozenset[Ops], dtypes_there: frozenset[DType] = fro
     CMPLT, CMPNE, WHERE, ADD, MUL, AND, OR, XOR, CDIV, CMOD, SHL, SHR, SQRT and one of RECIPROCAL and FDIV are taken
     for granted.
     """
-    rules: Rules = [(_op(op, _X, _Y), bool_arithmetic) for op in (Ops.ADD, Ops.MUL, Ops.MAX)]
+    rules: Rules = [(_op(op, _X, _Y), bool_arithmetic) for op in (Ops.ADD, Ops.MUL, Ops.MAX, Ops.SUB)]
+    rules.append((_op(Ops.NEG, _X), bool_negation))
     rules += _better_rules(ops) + _missing_rules(ops, dtypes.float64 in dtypes_there)
     if Ops.FLOORDIV not in ops:
         rules += _domain_rules(dtypes.int64 in dtypes_there)

@@ -132,6 +132,7 @@ _CONTROL: list[_Row] = [
     (Ops.GROUP, "x:GROUP|STORE|NOOP|INS|END|CALL|AFTER|BARRIER*", "none", "TP", "", "effects without an order"),
     (Ops.END, "body:any ranges:RANGE*", "none", "TP", "", "closes loops"),
     (Ops.END, "body:any loop:RANGE cond:bool", "none", "TP", "void_loop", "repeats the loop while cond is true"),
+    (Ops.END, "body:any ranges:closed*", "none", "X", "", "closes what a substitution left of its loops"),
     (Ops.BARRIER, "deps:any*", "none", "TP", "", "workgroup barrier"),
     (Ops.IF, "gate:bool place:place", "none", "P", "", "opens a guarded store"),
     (Ops.ENDIF, "if:IF", "none", "P", "", "closes it"),

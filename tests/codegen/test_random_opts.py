@@ -1,0 +1,91 @@
+"""Random sequences of Opts on fixed kernels: whatever is accepted must give the right values."""
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.codegen import kernels as K
+from tests.codegen.reference import check, renderer
+from tinyhost.codegen.kernel import Kernel
+from tinyhost.codegen.launch import mark_global
+from tinyhost.codegen.merge import merge_ranges
+from tinyhost.codegen.nests import one_closer_each
+from tinyhost.codegen.opt import apply_opt
+from tinyhost.codegen.simplify import hoist_gates, simplify_kernel
+from tinyhost.device.builtin.python import PythonRenderer
+from tinyhost.dtype import dtypes
+from tinyhost.errors import KernelOptError
+from tinyhost.ops import Ops
+from tinyhost.target import Target
+from tinyhost.uop import KernelInfo, Opt, OptOps as O
+
+CASES = {
+    "add": K.add(60), "matmul": K.matmul(6, 12, 20), "odd matmul": K.matmul(7, 13, 11), "transposed": K.matmul(6, 8, 24, transposed=True),
+    "row": K.row_reduce(6, 40), "odd row": K.row_reduce(5, 37, Ops.MAX), "column": K.column_reduce(12, 20), "softmax": K.softmax(4, 24),
+    "conv": K.conv(1, 2, 6, 6, 4, 3, 1), "conv input gradient": K.conv_input_gradient(1, 4, 6, 4, 3),
+    "conv weight gradient": K.conv_weight_gradient(2, 2, 6, 4, 3), "ints": K.row_reduce(6, 24, Ops.ADD, dtypes.int32),
+}
+TARGETS = ["PYTHON:gpu", "PYTHON:x86-64-v3", "PYTHON:x86-64-v4"]
+
+
+def random_opt(rng: random.Random, k: Kernel) -> Opt:
+    op = rng.choice([O.UPCAST, O.UNROLL, O.LANE, O.LOCAL, O.GROUP, O.GROUPTOP, O.PADTO, O.REORDER, O.STAGE, O.SWAP])
+    axes = k.sorted_axes
+    axis = rng.randrange(len(axes)) if axes else 0
+    if op in (O.UNROLL, O.GROUP, O.GROUPTOP):
+        axis = rng.randrange(max(1, len(k.reduce_axes)))
+    if op is O.REORDER:
+        loops = [i for i, a in enumerate(axes) if a.kind.name in ("WEAK", "LOOP", "GLOBAL", "REDUCE", "THREAD")]
+        return Opt(op, None, tuple(rng.sample(loops, len(loops))))
+    if op is O.STAGE:
+        return rng.choice([Opt(op, rng.randrange(2), tuple(rng.sample(range(len(axes)), rng.randint(1, len(axes))))), Opt(op, 2, ())])
+    if op is O.SWAP:
+        return Opt(op, axis, rng.randrange(max(1, len(axes))))
+    return Opt(op, axis, rng.choice([0, 2, 3, 4, 5, 8, 16]))
+
+
+def accepted(rng: random.Random, sink, r, tries: int) -> tuple[Opt, ...]:
+    """A random sequence that the optimiser takes."""
+    k = Kernel(mark_global(merge_ranges(one_closer_each(hoist_gates(simplify_kernel(sink)))), r), r)
+    for _ in range(tries):
+        try:
+            apply_opt(k, random_opt(rng, k))
+        except KernelOptError:
+            continue
+    return tuple(k.applied)
+
+
+def one(seed: int) -> None:
+    rng = random.Random(seed)
+    name = rng.choice(list(CASES))
+    sink, bufs = CASES[name]
+    target = rng.choice(TARGETS)
+    r = PythonRenderer(Target("PYTHON", "LINEAR", target.partition(":")[2]))
+    opts = accepted(rng, sink, r, rng.randint(1, 12))
+    try:
+        check(sink.replace(arg=KernelInfo(opts_to_apply=opts)), bufs, target)
+    except Exception as e:
+        raise AssertionError(f"seed {seed}: {name} on {target} with {opts}: {e}") from e
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_accepted_opts_keep_the_values(block):
+    for seed in range(block * 25, block * 25 + 25):
+        one(seed)
+
+
+@pytest.mark.soak
+def test_many_accepted_opts_keep_the_values():
+    for seed in range(1000, 6000):
+        one(seed)
+
+
+def test_reorder_and_stage_reach_compiled_code():
+    rng = random.Random(7)
+    r = renderer("x86-64-v3")
+    for name in ("matmul", "conv", "transposed", "softmax"):
+        sink, bufs = CASES[name]
+        for _ in range(3):
+            opts = accepted(rng, sink, r, 10)
+            check(sink.replace(arg=KernelInfo(opts_to_apply=opts)), bufs, "x86-64-v3")
