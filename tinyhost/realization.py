@@ -1,8 +1,8 @@
 """From lazy tensors to bytes, and how live tensors learn of it.
 
-``realize(*tensors)`` computes values into buffers and exchanges the computed nodes for them in all live tensors. A store
-runs only together with every live tensor that still reads what it overwrites: a lazy reader sees the value of its own time.
-Views are aliases and see the new content.
+``realize(*tensors)`` computes values into buffers and exchanges the computed nodes for them in all live tensors. A
+store runs only together with every live tensor that still reads what it overwrites: a lazy reader sees the value of its
+own time. Views are aliases and see the new content.
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _lazy() -> list[tuple[TensorCore, UOp]]:
 
 
 def _with_readers(roots: dict[UOp, None]) -> tuple[dict[UOp, None], set[UOp]]:
-    """``roots`` and, in front, the values of live tensors that must be computed with their stores; what is overwritten."""
+    """``roots`` and, in front, live values that must be computed with their stores; what is overwritten."""
     values: list[UOp] | None = None
     while True:
         below = (next(iter(roots)) if len(roots) == 1 else UOp.sink(*roots)).toposort(enter_calls=False)
@@ -103,11 +103,11 @@ def realize(*tensors: TensorCore, do_update_stats: bool = True) -> None:
 
 
 def _root(t: TensorCore) -> UOp:
-    """What to compute for ``t``: the value it is a view of, if other tensors are views of that too and must share it."""
+    """What to compute for ``t``: the value it is a view of, if other tensors are views of that and must share it."""
     base = under_views(t.uop)
-    if base is not t.uop and base.op is not Ops.AFTER and any(o is not t and under_views(o.uop) is base for o in family_of(t)):
-        return base
-    return t.uop
+    if base is t.uop or base.op is Ops.AFTER:
+        return t.uop
+    return base if any(o is not t and under_views(o.uop) is base for o in family_of(t)) else t.uop
 
 
 def lazy_graphs() -> dict[UOp, None]:
@@ -122,8 +122,8 @@ def waiting_stores() -> dict[UOp, TensorCore]:
 
 
 def settle(used: Collection[Buffer], written: Collection[Buffer]) -> None:
-    """Before code outside of this module reads ``used`` and writes ``written`` (owners of memory): run the stores that wait
-    for any of them, and compute what still reads what will be written."""
+    """Before code outside of this module reads ``used`` and writes ``written`` (owners of memory): run the stores
+    that wait for any of them, and compute what still reads what will be written."""
     history.forget([u for u in history.readers_known() if has_storage(u) and buffer_of(u).base in written])
     lazy = [u for _, u in _lazy() if u.device is not None]
     if not lazy:
@@ -143,13 +143,13 @@ def read(tensor: TensorCore) -> Buffer:
         JitError: a TinyJit is capturing, so what the program does with the data would be frozen.
     """
     if recorder.active() is not None:
-        raise JitError(f"cannot read the data of {tensor!r} while TinyJit captures: the value would be frozen at capture; "
-                       "return the tensor and read it outside")
+        raise JitError(f"cannot read the data of {tensor!r} while TinyJit captures: the value would be frozen at "
+                       "capture; return the tensor and read it outside")
     realize(tensor)
     u = tensor.uop
     region = region_of(u)
     if region is None or region.root.op is not Ops.BUFFER:
-        if u.device is not None and caps_of(u.device).storage_only:
+        if isinstance(u.device, str) and caps_of(u.device).storage_only:
             u = u.copy_to_device(Device.DEFAULT)  # which takes the view
         else:
             u = UOp(Ops.CONTIGUOUS, (u,))

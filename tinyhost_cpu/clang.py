@@ -370,9 +370,14 @@ class _VectorText:
             return f"({r.mask_type(size, n)})({x} != 0)"
         if src is dtypes.bool:
             x = f"({x} & 1)"
-            return self.through_float(x, dst) if dst is dtypes.float16 else f"__builtin_convertvector({x}, {self.t(dst)})"
+            if dst is dtypes.float16:
+                return self.through_float(x, dst)
+            return f"__builtin_convertvector({x}, {self.t(dst)})"
         if src.is_float and dst.is_int:
             return self.float_to_int(x, src, dst)
+        if src is dtypes.float16 and dst is dtypes.float64 and not r.abilities.clang:
+            lanes = ", ".join(f"(double){r.widened(f'{x}[{i}]')}" for i in range(n))
+            return f"({self.t(dst)}){{{lanes}}}"
         if dst is dtypes.float16 and src is not dtypes.float32 or src is dtypes.float16 and dst is dtypes.float64:
             return self.through_float(x, dst)
         return f"__builtin_convertvector({x}, {self.t(dst)})"

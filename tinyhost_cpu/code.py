@@ -1,6 +1,7 @@
 """Executable memory: each program's code is written once, then made executable and never writable again.
 
-Takes position-independent code whose entry is its first byte; gives an address. No page is ever writable and executable.
+Takes position-independent code whose entry is its first byte; gives an address. No page is ever writable and
+executable.
 """
 from __future__ import annotations
 
@@ -23,5 +24,6 @@ class Segment:
         self._pin = ctypes.c_ubyte.from_buffer(self._area)
         self.address = ctypes.addressof(self._pin)
         if _libc.mprotect(self.address, len(self._area), mmap.PROT_READ | mmap.PROT_EXEC):
-            raise OSError(ctypes.get_errno(), "mprotect(PROT_READ|PROT_EXEC) failed: this system forbids generated code; use "
+            raise OSError(ctypes.get_errno(), "mprotect(PROT_READ|PROT_EXEC) failed: this system forbids generated "
+                                              "code; use "
                           "DEV=PYTHON, or allow executable mappings for this process")

@@ -1,7 +1,7 @@
 """The CPU device: host memory and machine code called in place, on as many threads as the kernel asks for.
 
-Kernels are C functions of the System V ABI: storage addresses by slot, then scalars; ``core_id`` tells a thread its part.
-Scratch memory of a kernel belongs to the thread that runs it and is kept for the next one.
+Kernels are C functions of the System V ABI: storage addresses by slot, then scalars; ``core_id`` tells a thread its
+part. Scratch memory of a kernel belongs to the thread that runs it and is kept for the next one.
 """
 from __future__ import annotations
 
@@ -54,11 +54,12 @@ class CPUProgram(Program):
         if len(arenas) > 1:
             raise ValueError(f"kernel {elf.name} asks for {len(arenas)} scratch arenas; a CPU kernel has one")
         self._scratch_at, self._scratch_bytes = arenas[0] if arenas else (-1, 0)
-        scalars = [_CTYPES[dtype] for _, _, dtype, shape in elf.signature if shape == ()]
+        scalars: list[Any] = [_CTYPES[dtype] for _, _, dtype, shape in elf.signature if shape == ()]
         self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * storage, *scalars)(self.segment.address)
 
-    def __call__(self, *bufs: Memory, global_size: tuple[int, ...] = (1, 1, 1), local_size: tuple[int, ...] | None = None,
-                 vals: tuple[int | None, ...] = (), wait: bool = False) -> float | None:
+    def __call__(self, *bufs: Memory, global_size: tuple[int, ...] = (1, 1, 1),
+                 local_size: tuple[int, ...] | None = None, vals: tuple[int | None, ...] = (),
+                 wait: bool = False) -> float | None:
         if len(bufs) != self._buffers:
             raise TypeError(f"kernel {self.elf.name} takes {self._buffers} buffers, got {len(bufs)}")
         start = time.perf_counter() if wait else 0.0

@@ -1,8 +1,9 @@
 """LLVM IR for the host through llvmlite: a renderer and its compiler.
 
-Takes linear programs; gives LLVM IR text, and from it one flat block of position-independent code whose entry is at offset 0.
-No fast-math flag is set: float arithmetic is that of ``tinyhost.uop.semantics``, and fused multiply-adds are explicit. A bool
-is ``i1`` as a value and one byte in memory. Loop counters and accumulators are stack slots that LLVM's own passes promote.
+Takes linear programs; gives LLVM IR text, and from it one flat block of position-independent code whose entry is at
+offset 0. No fast-math flag is set: float arithmetic is that of ``tinyhost.uop.semantics``, and fused multiply-adds are
+explicit. A bool is ``i1`` as a value and one byte in memory. Loop counters and accumulators are stack slots that LLVM's
+own passes promote.
 """
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import math
 import struct
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from tinyhost.capabilities import Capabilities
@@ -25,9 +26,9 @@ from tinyhost_cpu.levels import Level, parse_level
 from tinyhost_cpu.relocate import flat_image
 
 _TYPES = {
-    dtypes.bool: "i1", dtypes.int8: "i8", dtypes.uint8: "i8", dtypes.int16: "i16", dtypes.uint16: "i16", dtypes.int32: "i32",
-    dtypes.uint32: "i32", dtypes.int64: "i64", dtypes.uint64: "i64", dtypes.float16: "half", dtypes.float32: "float",
-    dtypes.float64: "double"}
+    dtypes.bool: "i1", dtypes.int8: "i8", dtypes.uint8: "i8", dtypes.int16: "i16", dtypes.uint16: "i16",
+    dtypes.int32: "i32", dtypes.uint32: "i32", dtypes.int64: "i64", dtypes.uint64: "i64",
+    dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double"}
 
 
 def missing() -> str:
@@ -45,8 +46,8 @@ class LLVMRenderer(Renderer):
 
     name = "LLVM"
     code_for_op = frozenset({
-        Ops.ADD, Ops.SUB, Ops.MUL, Ops.NEG, Ops.FDIV, Ops.RECIPROCAL, Ops.CDIV, Ops.CMOD, Ops.SHL, Ops.SHR, Ops.AND, Ops.OR,
-        Ops.XOR, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.WHERE, Ops.MAX, Ops.SQRT, Ops.TRUNC, Ops.MULACC})
+        Ops.ADD, Ops.SUB, Ops.MUL, Ops.NEG, Ops.FDIV, Ops.RECIPROCAL, Ops.CDIV, Ops.CMOD, Ops.SHL, Ops.SHR, Ops.AND,
+        Ops.OR, Ops.XOR, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.WHERE, Ops.MAX, Ops.SQRT, Ops.TRUNC, Ops.MULACC})
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
@@ -100,7 +101,8 @@ class _Writer:
 
     # *** text ***
     def text(self) -> str:
-        params = sorted((u for u in self.uops if u.op is Ops.PARAM), key=lambda u: (u.arg.addrspace is AddrSpace.ALU, u.arg.slot))
+        params = sorted((u for u in self.uops if u.op is Ops.PARAM),
+                        key=lambda u: (u.arg.addrspace is AddrSpace.ALU, u.arg.slot))
         args = []
         for i, p in enumerate(params):
             self.names[p] = f"%arg{i}"
@@ -112,8 +114,8 @@ class _Writer:
         name = sink.arg.function_name if sink.op is Ops.SINK and sink.arg is not None else "kernel"
         width = self.r.caps.vector_bytes * 8
         return "\n".join([
-            f'define void @"{name}"({", ".join(args)}) #0 section ".text.entry" {{', "entry:", *self.entry, *self.body, "  ret void",
-            "}", *self.declared,
+            f'define void @"{name}"({", ".join(args)}) #0 section ".text.entry" {{',
+            "entry:", *self.entry, *self.body, "  ret void", "}", *self.declared,
             f'attributes #0 = {{ nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}" '
             '"no-builtins" "no-jump-tables"="true" }', ""])
 
@@ -180,13 +182,14 @@ class _Writer:
         handler = _STATEMENTS.get(u.op)
         if handler is not None:
             handler(self, u)
-        elif u.op not in _SILENT and u.dtype is not dtypes.weakint:  # weak ones are lane numbers, read where they are used
+        elif u.op not in _SILENT and u.dtype is not dtypes.weakint:  # weak ones are lane numbers, read where used
             self.names[u] = self.value(u)
 
     def value(self, u: UOp) -> str:
         n = _lanes(u)
         if u.op is Ops.CAST:
-            return self.literal(u) if u.src[0].op is Ops.CONST else self.cast(self.operand(u.src[0], n), u.src[0].dtype, u.dtype, n)
+            x = u.src[0]
+            return self.literal(u) if x.op is Ops.CONST else self.cast(self.operand(x, n), x.dtype, u.dtype, n)
         if u.op is Ops.BITCAST:
             a, b = self.type(u.src[0].dtype, n), self.type(u.dtype, n)
             return self.names[u.src[0]] if a == b else self.emit(f"bitcast {a} {self.names[u.src[0]]} to {b}")
@@ -194,7 +197,8 @@ class _Writer:
             return self.stack(u)
         handler = _ALU.get(u.op)
         if handler is None:
-            raise CompileError(f"LLVM renderer cannot render {u.op} of {u.dtype}: it is not in code_for_op and was not decomposed")
+            raise CompileError(f"LLVM renderer cannot render {u.op} of {u.dtype}: it is not in code_for_op and was "
+                               "not decomposed")
         return handler(self, u, [self.operand(s, n) for s in u.src], u.src[0].dtype, n)
 
     def literal(self, u: UOp) -> str:
@@ -217,7 +221,8 @@ class _Writer:
         if src.is_float and dst.is_float:
             if src is dtypes.float64 and dst is dtypes.float16:
                 x, a = self.float_of_double(x, n), self.type(dtypes.float32, n)
-            return x if src is dst else self.emit(f"{'fpext' if src.itemsize < dst.itemsize else 'fptrunc'} {a} {x} to {b}")
+            return x if src is dst else self.emit(f"{'fpext' if src.itemsize < dst.itemsize else 'fptrunc'} {a} {x} "
+                                                  f"to {b}")
         if src.is_float:
             kind = "fptoui" if dst.is_unsigned else "fptosi"
             return self.intrinsic(f"llvm.{kind}.sat.{self.suffix(dst, n)}.{self.suffix(src, n)}", b, [(a, x)])
@@ -235,7 +240,8 @@ class _Writer:
         bits = self.emit(f"bitcast {wide} {x} to {ints}")
         low = self.emit(f"and {ints} {bits}, {self.splat(str((1 << 29) - 1), dtypes.int64, n)}")
         lost = self.emit(f"icmp ne {ints} {low}, {self.splat('0', dtypes.int64, n)}")
-        sticky = self.emit(f"shl {ints} {self.cast(lost, dtypes.bool, dtypes.int64, n)}, {self.splat('29', dtypes.int64, n)}")
+        sticky = self.emit(f"shl {ints} {self.cast(lost, dtypes.bool, dtypes.int64, n)}, "
+                           f"{self.splat('29', dtypes.int64, n)}")
         kept = self.emit(f"and {ints} {bits}, {self.splat(str(-(1 << 29)), dtypes.int64, n)}")
         odd = self.emit(f"bitcast {ints} {self.emit(f'or {ints} {kept}, {sticky}')} to {wide}")
         return self.emit(f"fptrunc {wide} {odd} to {self.type(dtypes.float32, n)}")
@@ -279,7 +285,8 @@ class _Writer:
         return self.emit(f"icmp ne {t} {x}, {'0' if n == 1 else 'zeroinitializer'}")
 
     def to_memory(self, x: str, dtype: DType, n: int) -> str:
-        return x if dtype is not dtypes.bool else self.emit(f"zext {self.type(dtype, n)} {x} to {self.memory_type(dtype, n)}")
+        return x if dtype is not dtypes.bool else self.emit(f"zext {self.type(dtype, n)} {x} to "
+                                                            f"{self.memory_type(dtype, n)}")
 
     def plain_load(self, place: UOp, n: int) -> str:
         x = self.emit(f"load {self.memory_type(place.dtype, n)}, ptr {self.names[place]}, align {place.dtype.itemsize}")
@@ -308,9 +315,9 @@ class _Writer:
         place, alt, gate = u.src
         t = self.memory_type(u.dtype, n)
         other = self.to_memory(self.operand(alt, n), u.dtype, n)
-        name = f"llvm.masked.load.{t[1:-1].replace(' x ', '').replace('float', 'f32').replace('double', 'f64').replace('half', 'f16')}"
-        x = self.intrinsic(f"{name.replace('load.', 'load.v')}.p0", t,
-                           [("ptr", self.names[place]), ("i32", str(u.dtype.itemsize)), (f"<{n} x i1>", self.names[gate]), (t, other)])
+        short = self.suffix(dtypes.int8 if u.dtype is dtypes.bool else u.dtype, n)
+        x = self.intrinsic(f"llvm.masked.load.{short}.p0", t, [
+            ("ptr", self.names[place]), ("i32", str(u.dtype.itemsize)), (f"<{n} x i1>", self.names[gate]), (t, other)])
         return self.from_memory(x, u.dtype, n)
 
     def store(self, u: UOp) -> None:
@@ -324,7 +331,8 @@ class _Writer:
         gate = u.src[2]
         if _lanes(gate) > 1:
             short = self.suffix(dtypes.int8 if value.dtype is dtypes.bool else value.dtype, n)
-            args = [(t, x), ("ptr", self.names[place]), ("i32", str(value.dtype.itemsize)), (f"<{n} x i1>", self.names[gate])]
+            args = [(t, x), ("ptr", self.names[place]), ("i32", str(value.dtype.itemsize)),
+                    (f"<{n} x i1>", self.names[gate])]
             name = f"llvm.masked.store.{short}.p0"
             self.declared[f"declare void @{name}({', '.join(a for a, _ in args)})"] = None
             self.line(f"call void @{name}({', '.join(f'{a} {v}' for a, v in args)})")
@@ -386,7 +394,8 @@ class _Writer:
         self.label(f"{tag}.exit")
 
     def refuse(self, u: UOp) -> None:
-        raise CompileError(f"LLVM renderer cannot render {u.op} {u.arg}: a host CPU has no launch indices, barriers or C text")
+        raise CompileError(f"LLVM renderer cannot render {u.op} {u.arg}: a host CPU has no launch indices, barriers "
+                           "or C text")
 
 
 # *** arithmetic ***
@@ -421,7 +430,8 @@ def _max(w: _Writer, u: UOp, xs: list[str], dt: DType, n: int) -> str:
 def _shift(kind: Ops) -> Handler:
     def write(w: _Writer, u: UOp, xs: list[str], dt: DType, n: int) -> str:
         t, count, width = w.type(u.dtype, n), u.src[1], u.dtype.bitsize
-        by = w.cast(xs[1], count.dtype, u.dtype, n) if count.dtype in _TYPES and _TYPES[count.dtype] != _TYPES[u.dtype] else xs[1]
+        other = count.dtype in _TYPES and _TYPES[count.dtype] != _TYPES[u.dtype]
+        by = w.cast(xs[1], count.dtype, u.dtype, n) if other else xs[1]
         arithmetic = kind is Ops.SHR and not u.dtype.is_unsigned
         op = "shl" if kind is Ops.SHL else "ashr" if arithmetic else "lshr"
         if 0 <= count.vmin and count.vmax < width:
@@ -493,20 +503,20 @@ _ALU: dict[Ops, Handler] = {
     Ops.FDIV: _binary("fdiv", "", ""), Ops.AND: _binary("and", "and", "and"), Ops.OR: _binary("or", "or", "or"),
     Ops.XOR: _binary("xor", "xor", "xor"), Ops.CMPLT: _compare("fcmp olt", "icmp slt", "icmp ult"),
     Ops.CMPNE: _compare("fcmp une", "icmp ne", "icmp ne"), Ops.CMPEQ: _compare("fcmp oeq", "icmp eq", "icmp eq"),
-    Ops.MAX: _max, Ops.SHL: _shift(Ops.SHL), Ops.SHR: _shift(Ops.SHR), Ops.CDIV: _divide(Ops.CDIV), Ops.CMOD: _divide(Ops.CMOD),
-    Ops.SQRT: _unary_float("sqrt"), Ops.TRUNC: _unary_float("trunc"), Ops.RECIPROCAL: _reciprocal, Ops.NEG: _negate,
-    Ops.WHERE: _where, Ops.MULACC: _mulacc,
+    Ops.MAX: _max, Ops.SHL: _shift(Ops.SHL), Ops.SHR: _shift(Ops.SHR), Ops.CDIV: _divide(Ops.CDIV),
+    Ops.CMOD: _divide(Ops.CMOD), Ops.SQRT: _unary_float("sqrt"), Ops.TRUNC: _unary_float("trunc"),
+    Ops.RECIPROCAL: _reciprocal, Ops.NEG: _negate, Ops.WHERE: _where, Ops.MULACC: _mulacc,
 }
 _SILENT = frozenset({Ops.PARAM, Ops.NOOP, Ops.GROUP, Ops.SINK})
 _STATEMENTS: dict[Ops, Callable[[_Writer, UOp], None]] = {
     Ops.CONST: _Writer.const, Ops.BUFFER: _Writer.buffer, Ops.INDEX: _Writer.place, Ops.SHRINK: _Writer.place,
-    Ops.AFTER: _Writer.alias, Ops.LOAD: _Writer.load, Ops.STORE: _Writer.store, Ops.RANGE: _Writer.range, Ops.END: _Writer.end,
-    Ops.IF: _Writer.begin_if, Ops.ENDIF: _Writer.end_if, Ops.BARRIER: _Writer.refuse, Ops.SPECIAL: _Writer.refuse,
-    Ops.CUSTOM: _Writer.refuse, Ops.CUSTOMI: _Writer.refuse,
+    Ops.AFTER: _Writer.alias, Ops.LOAD: _Writer.load, Ops.STORE: _Writer.store, Ops.RANGE: _Writer.range,
+    Ops.END: _Writer.end, Ops.IF: _Writer.begin_if, Ops.ENDIF: _Writer.end_if, Ops.BARRIER: _Writer.refuse,
+    Ops.SPECIAL: _Writer.refuse, Ops.CUSTOM: _Writer.refuse, Ops.CUSTOMI: _Writer.refuse,
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def _machine(level: Level) -> Any:
     import llvmlite.binding as llvm
     llvm.initialize_all_targets()

@@ -1,7 +1,7 @@
 """Memory of the CPU device: addresses the generated code reads and writes.
 
-Allocations of 2 MiB and more start on a 2 MiB boundary and ask for huge pages (touching fresh memory in 4 KiB pages costs
-several times more); smaller ones are aligned to a cache line. Freed memory is kept for reuse by size.
+Allocations of 2 MiB and more start on a 2 MiB boundary and ask for huge pages (touching fresh memory in 4 KiB pages
+costs several times more); smaller ones are aligned to a cache line. Freed memory is kept for reuse by size.
 """
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """From a relocatable ELF object to one flat block of code that runs at any address, entry first.
 
-Takes the bytes of a 64-bit little-endian object (x86-64 or arm64) whose entry is the section ``.text.entry``; gives that
-section, then all other allocated sections, with every relocation resolved. Nothing may be left undefined: a kernel calls
-no library.
+Takes the bytes of a 64-bit little-endian object (x86-64 or arm64) whose entry is the section ``.text.entry``; gives
+that section, then all other allocated sections, with every relocation resolved. Nothing may be left undefined: a kernel
+calls no library.
 """
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def _sections(obj: bytes) -> list[_Section]:
     start, count, names = struct.unpack_from("<Q", obj, 40)[0], *struct.unpack_from("<HH", obj, 60)
     raw = [struct.unpack_from("<IIQQQQIIQQ", obj, start + 64 * i) for i in range(count)]
     text = raw[names][4]
-    return [_Section(obj[text + r[0]:obj.index(b"\0", text + r[0])].decode(), r[1], r[2], r[4], r[5], r[6], r[7], r[8] or 1)
-            for r in raw]
+    section_names = [obj[text + r[0]:obj.index(b"\0", text + r[0])].decode() for r in raw]
+    return [_Section(name, r[1], r[2], r[4], r[5], r[6], r[7], r[8] or 1) for name, r in zip(section_names, raw)]
 
 
 def _lay_out(obj: bytes, sections: list[_Section]) -> bytearray:

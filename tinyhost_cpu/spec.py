@@ -2,11 +2,17 @@
 from tinyhost.plugin.v1 import HOST, DeviceSpec, RendererSpec
 
 CPU = DeviceSpec(
-    name="CPU", device_class="tinyhost_cpu.device:CPUDevice", capabilities="tinyhost_cpu.target:capabilities",
-    renderers=("CPU.X86", "CPU.LLVM", "CPU.CLANG"), roles=frozenset({HOST}), probe="tinyhost_cpu.target:probe",
+    name="CPU",
+    device_class="tinyhost_cpu.device:CPUDevice",
+    capabilities="tinyhost_cpu.target:capabilities",
+    renderers=("CPU.X86", "CPU.LLVM", "CPU.CLANG"),
+    roles=frozenset({HOST}),
+    probe="tinyhost_cpu.target:probe",
     default_arch="tinyhost_cpu.target:default_arch",
-    install_hint="the X86 renderer needs an x86-64 processor with AVX2 and FMA; elsewhere install a C compiler (DEV=CPU:CLANG) "
-                 "or pip install tinyhost-cpu[llvm] (DEV=CPU:LLVM)")
+    install_hint="the X86 renderer needs an x86-64 processor with AVX2 and FMA; elsewhere install a C compiler "
+                 "(DEV=CPU:CLANG) "
+    "or pip install tinyhost-cpu[llvm] (DEV=CPU:LLVM)",
+)
 CPU_X86 = RendererSpec("CPU.X86", renderer_class="tinyhost_cpu.x86.renderer:X86Renderer",
                        available="tinyhost_cpu.target:x86_missing",
                        install_hint="needs an x86-64 processor with AVX2 and FMA")

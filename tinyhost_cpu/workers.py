@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Callable
 
 Task = tuple[Callable[[int], None], int, "_Join"]
 

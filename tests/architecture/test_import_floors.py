@@ -65,11 +65,12 @@ CORE = [p for p in sources("tinyhost") if p.parent != ROOT / "tinyhost" or p.nam
 def test_imports_point_down(path: Path):
     here = room(module_name(path))
     assert here in FLOORS, f"{here} has no floor: give it one in architecture.md and here"
-    for target, typing_only, _ in imports(path):
+    for target, _, _ in imports(path):
         there = room(target)
         if there in ("", here) or there not in FLOORS:
             continue
-        assert FLOORS[there] <= FLOORS[here], f"{module_name(path)} imports {target}: floor {FLOORS[there]} above {FLOORS[here]}"
+        up = f"floor {FLOORS[there]} above {FLOORS[here]}"
+        assert FLOORS[there] <= FLOORS[here], f"{module_name(path)} imports {target}: {up}"
         assert (here, there) not in NEVER, f"{module_name(path)} imports {target}"
 
 

@@ -52,10 +52,16 @@ def zeros(size: int, dtype: DType = dtypes.float32) -> np.ndarray:
 def add(n: int, dtype: DType = dtypes.float32, opts: tuple[Opt, ...] | None = None) -> Case:
     """c = a + b."""
     c, a, b, i = buf(0, n, dtype), buf(1, n, dtype), buf(2, n, dtype), out(0, n)
-    return kernel(c.index(i).store(a.index(i) + b.index(i)).end(i), opts=opts), [zeros(n, dtype), data(n, dtype, 1), data(n, dtype, 2)]
+    return kernel(c.index(i).store(a.index(i) + b.index(i)).end(i), opts=opts), [
+        zeros(n, dtype),
+        data(n, dtype, 1),
+        data(n, dtype, 2),
+    ]
 
 
-def matmul(m: int, n: int, k: int, opts: tuple[Opt, ...] | None = None, transposed: bool = False, dtype: DType = dtypes.float32) -> Case:
+def matmul(
+    m: int, n: int, k: int, opts: tuple[Opt, ...] | None = None, transposed: bool = False, dtype: DType = dtypes.float32
+) -> Case:
     """c = a @ b, or a @ b.T."""
     c, a, b = buf(0, m * n, dtype), buf(1, m * k, dtype), buf(2, k * n, dtype)
     i, j, kk = out(0, m), out(1, n), red(2, k)
@@ -65,10 +71,15 @@ def matmul(m: int, n: int, k: int, opts: tuple[Opt, ...] | None = None, transpos
     return kernel(c.index(i * n + j).store(v).end(i, j), opts=opts), bufs
 
 
-def row_reduce(m: int, n: int, op: Ops = Ops.ADD, dtype: DType = dtypes.float32, opts: tuple[Opt, ...] | None = None) -> Case:
+def row_reduce(
+    m: int, n: int, op: Ops = Ops.ADD, dtype: DType = dtypes.float32, opts: tuple[Opt, ...] | None = None
+) -> Case:
     """One value per row."""
     o, x, i, k = buf(0, m, dtype), buf(1, m * n, dtype), out(0, m), red(1, n)
-    return kernel(o.index(i).store(x.index(i * n + k).reduce(k, arg=op)).end(i), opts=opts), [zeros(m, dtype), data(m * n, dtype)]
+    return kernel(o.index(i).store(x.index(i * n + k).reduce(k, arg=op)).end(i), opts=opts), [
+        zeros(m, dtype),
+        data(m * n, dtype),
+    ]
 
 
 def column_reduce(m: int, n: int, op: Ops = Ops.ADD) -> Case:
@@ -129,6 +140,8 @@ def conv_weight_gradient(n: int, ci: int, h: int, co: int, f: int) -> Case:
     o, x, g = buf(0, co * ci * f * f), buf(1, n * ci * h * h), buf(2, n * co * oh * oh)
     c, k, fy, fx = out(0, co), out(1, ci), out(2, f), out(3, f)
     b, y, z = red(4, n), red(5, oh), red(6, oh)
-    v = (x.index(((b * ci + k) * h + y + fy) * h + z + fx) * g.index(((b * co + c) * oh + y) * oh + z)).reduce(b, y, z, arg=Ops.ADD)
+    v = (x.index(((b * ci + k) * h + y + fy) * h + z + fx) * g.index(((b * co + c) * oh + y) * oh + z)).reduce(
+        b, y, z, arg=Ops.ADD
+    )
     sink = kernel(o.index(((c * ci + k) * f + fy) * f + fx).store(v).end(c, k, fy, fx))
     return sink, [zeros(co * ci * f * f), data(n * ci * h * h, seed=1), data(n * co * oh * oh, seed=2)]

@@ -19,7 +19,7 @@ from tinyhost.dtype import dtypes
 from tinyhost.ops import Ops
 from tinyhost.target import Target
 from tinyhost.uop import KernelInfo, Opt, OptOps, UOp
-from tinyhost.uop.semantics import carrier_np, cast_np, bitcast_np, evaluate_np
+from tinyhost.uop.semantics import bitcast_np, carrier_np, cast_np, evaluate_np
 from tinyhost_cpu.clang import ClangRenderer
 from tinyhost_cpu.code import Segment
 
@@ -69,7 +69,9 @@ class _Evaluator:
         if op in (Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ):
             dt = next((s.dtype for s in u.src if not s.dtype.is_weak), dt)
         first = 1 if op is Ops.WHERE else 0
-        args = [self.at(s) if i < first or s.dtype is dt else cast_np(self.at(s), s.dtype, dt) for i, s in enumerate(u.src)]
+        args = [
+            self.at(s) if i < first or s.dtype is dt else cast_np(self.at(s), s.dtype, dt) for i, s in enumerate(u.src)
+        ]
         return evaluate_np(op, dt, *args)
 
     def load(self, u: UOp) -> Any:
@@ -103,7 +105,9 @@ class _Evaluator:
         x = np.broadcast_to(x, shape)
         carrier = carrier_np(u.dtype)
         if op is Ops.ADD:
-            out = x.astype(np.float64 if u.dtype.is_float else x.dtype).sum(axes, keepdims=True, dtype=None if u.dtype.is_float else carrier)
+            out = x.astype(np.float64 if u.dtype.is_float else x.dtype).sum(
+                axes, keepdims=True, dtype=None if u.dtype.is_float else carrier
+            )
             return out.astype(carrier) if u.dtype is not dtypes.bool else x.any(axes, keepdims=True)
         if op is Ops.MAX:
             return x.max(axes, keepdims=True)
@@ -116,8 +120,10 @@ def run_python(sink: UOp, buffers: list[np.ndarray], arch: str) -> tuple[list[np
     program = to_program(sink, r)
     info = program.arg
     out = [b.copy() for b in buffers]
-    params = sorted((u for u in program.src[1].src if u.op is Ops.PARAM and u.arg.slot in info.globals and u not in info.vars),
-                    key=lambda u: u.arg.slot)
+    params = sorted(
+        (u for u in program.src[1].src if u.op is Ops.PARAM and u.arg.slot in info.globals and u not in info.vars),
+        key=lambda u: u.arg.slot,
+    )
     signature = tuple((None, u.arg.slot, u.arg.dtype, u.arg.shape) for u in params) + tuple(
         (v.arg.name, v.arg.slot, v.arg.dtype, ()) for v in info.vars)
     loaded = PythonProgram(None, TinyELF(program.src[3].arg, "k", r.target, signature))
@@ -141,7 +147,9 @@ def run(sink: UOp, buffers: list[np.ndarray], r: ClangRenderer | None = None) ->
     args = [b.ctypes.data for i, b in enumerate(out) if i in info.globals]
     if any(u.op is Ops.PARAM and u.arg.name == SCRATCH for u in program.src[1].src):
         args.append(scratch.ctypes.data)
-    kinds = [ctypes.c_void_p] * len(args) + [ctypes.c_int64 if v.dtype.itemsize > 4 else ctypes.c_int for v in info.vars]
+    kinds = [ctypes.c_void_p] * len(args) + [
+        ctypes.c_int64 if v.dtype.itemsize > 4 else ctypes.c_int for v in info.vars
+    ]
     call = ctypes.CFUNCTYPE(None, *kinds)(segment.address)
     for core in range(info.global_size[0]):
         call(*args, *[core if v.arg.name == "core_id" else 0 for v in info.vars])

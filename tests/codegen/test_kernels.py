@@ -22,7 +22,9 @@ def test_add_of_each_dtype(dtype):
     check(*K.add(101, dtype))
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 1), (2, 3, 4), (8, 32, 16), (13, 37, 11), (64, 64, 64), (1, 100, 50), (100, 1, 50)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 1), (2, 3, 4), (8, 32, 16), (13, 37, 11), (64, 64, 64), (1, 100, 50), (100, 1, 50)], ids=str
+)
 def test_matmul(shape):
     check(*K.matmul(*shape))
 
@@ -38,7 +40,9 @@ def test_row_reduce(op, shape):
     check(*K.row_reduce(*shape, op))
 
 
-@pytest.mark.parametrize("dtype", [dtypes.int32, dtypes.uint8, dtypes.int64, dtypes.float64, dtypes.bool, dtypes.float16], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [dtypes.int32, dtypes.uint8, dtypes.int64, dtypes.float64, dtypes.bool, dtypes.float16], ids=str
+)
 @pytest.mark.parametrize("op", [Ops.ADD, Ops.MAX, Ops.MUL], ids=str)
 def test_row_reduce_of_each_dtype(op, dtype):
     check(*K.row_reduce(3, 37, op, dtype), tol=5e-3 if dtype is dtypes.float16 else 2e-5)
@@ -56,7 +60,9 @@ def test_softmax_in_one_kernel(shape, same_range):
     check(*K.softmax(*shape, same_range))
 
 
-@pytest.mark.parametrize("args", [(1, 3, 8, 8, 4, 3, 0), (2, 3, 7, 9, 5, 3, 1), (1, 1, 16, 16, 8, 5, 2), (1, 4, 28, 28, 8, 3, 1)], ids=str)
+@pytest.mark.parametrize(
+    "args", [(1, 3, 8, 8, 4, 3, 0), (2, 3, 7, 9, 5, 3, 1), (1, 1, 16, 16, 8, 5, 2), (1, 4, 28, 28, 8, 3, 1)], ids=str
+)
 def test_conv(args):
     check(*K.conv(*args))
 
@@ -84,7 +90,10 @@ def test_gather_by_loaded_index():
 @pytest.mark.parametrize("n", [33, 64])
 def test_range_as_value(n):
     o, i = K.buf(0, n), K.out(0, n)
-    check(K.kernel(o.index(i).store(((i * 3 + 7) // 5 % 4).cast(dtypes.float32) + i.cast(dtypes.float32)).end(i)), [K.zeros(n)])
+    check(
+        K.kernel(o.index(i).store(((i * 3 + 7) // 5 % 4).cast(dtypes.float32) + i.cast(dtypes.float32)).end(i)),
+        [K.zeros(n)],
+    )
 
 
 def test_compare_of_ranges_in_the_lane():
@@ -93,8 +102,22 @@ def test_compare_of_ranges_in_the_lane():
     check(K.kernel(o.index(i).store(value).end(i)), [K.zeros(64), K.data(64)])
 
 
-@pytest.mark.parametrize("src", [dtypes.bool, dtypes.int8, dtypes.uint8, dtypes.int32, dtypes.uint32, dtypes.int64, dtypes.uint64,
-                                 dtypes.float16, dtypes.float32, dtypes.float64], ids=str)
+@pytest.mark.parametrize(
+    "src",
+    [
+        dtypes.bool,
+        dtypes.int8,
+        dtypes.uint8,
+        dtypes.int32,
+        dtypes.uint32,
+        dtypes.int64,
+        dtypes.uint64,
+        dtypes.float16,
+        dtypes.float32,
+        dtypes.float64,
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("dst", NATIVE, ids=str)
 def test_cast(src, dst):
     n = 37
@@ -102,12 +125,16 @@ def test_cast(src, dst):
     values = K.data(n, src)
     if src.is_float:
         with np.errstate(all="ignore"):
-            values[:12] = np.array([np.nan, np.inf, -np.inf, 3e9, -3e9, 255.5, -1.5, 0.5, -0.5, 1e20, 127.9, -129.5]).astype(values.dtype)
+            values[:12] = np.array(
+                [np.nan, np.inf, -np.inf, 3e9, -3e9, 255.5, -1.5, 0.5, -0.5, 1e20, 127.9, -129.5]
+            ).astype(values.dtype)
     check(K.kernel(o.index(i).store(x.index(i).cast(dst)).end(i)), [K.zeros(n, dst), values], tol=0)
 
 
 @pytest.mark.parametrize("op", [Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ], ids=str)
-@pytest.mark.parametrize("dtype", [dtypes.int8, dtypes.int32, dtypes.float16, dtypes.float32, dtypes.float64, dtypes.uint64], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [dtypes.int8, dtypes.int32, dtypes.float16, dtypes.float32, dtypes.float64, dtypes.uint64], ids=str
+)
 def test_compare(op, dtype):
     n = 37
     o, a, b, i = K.buf(0, n, dtypes.bool), K.buf(1, n, dtype), K.buf(2, n, dtype), K.out(0, n)
@@ -118,7 +145,9 @@ def test_compare(op, dtype):
     check(K.kernel(o.index(i).store(UOp(op, (a.index(i), b.index(i)))).end(i)), [K.zeros(n, dtypes.bool), x, y])
 
 
-@pytest.mark.parametrize("op", [Ops.SHL, Ops.SHR, Ops.CDIV, Ops.CMOD, Ops.FLOORDIV, Ops.FLOORMOD, Ops.MAX, Ops.XOR], ids=str)
+@pytest.mark.parametrize(
+    "op", [Ops.SHL, Ops.SHR, Ops.CDIV, Ops.CMOD, Ops.FLOORDIV, Ops.FLOORMOD, Ops.MAX, Ops.XOR], ids=str
+)
 @pytest.mark.parametrize("dtype", [dtypes.int8, dtypes.uint8, dtypes.int32, dtypes.uint32, dtypes.int64], ids=str)
 def test_integer_ops(op, dtype):
     n = 64
@@ -145,7 +174,9 @@ def test_two_outputs_share_a_loop():
     n = 40
     o1, o2, x, i = K.buf(0, n), K.buf(1, n), K.buf(2, n), K.out(0, n)
     v = x.index(i)
-    p = check(K.kernel(o1.index(i).store(v + 1).end(i), o2.index(i).store(v * 2).end(i)), [K.zeros(n), K.zeros(n), K.data(n)])
+    p = check(
+        K.kernel(o1.index(i).store(v + 1).end(i), o2.index(i).store(v * 2).end(i)), [K.zeros(n), K.zeros(n), K.data(n)]
+    )
     assert p.arg.outs == (0, 1) and p.arg.ins == (2,)
 
 
@@ -168,7 +199,9 @@ def test_two_reductions_of_one_loop():
     o1, o2, x, i, k = K.buf(0, m), K.buf(1, m), K.buf(2, m * n), K.out(0, m), K.red(1, n)
     v = x.index(i * n + k)
     s1, s2 = v.reduce(k, arg=Ops.ADD), (v * v).reduce(k, arg=Ops.ADD)
-    p = check(K.kernel(o1.index(i).store(s1).end(i), o2.index(i).store(s2).end(i)), [K.zeros(m), K.zeros(m), K.data(m * n)])
+    p = check(
+        K.kernel(o1.index(i).store(s1).end(i), o2.index(i).store(s2).end(i)), [K.zeros(m), K.zeros(m), K.data(m * n)]
+    )
     assert sum(u.op is Ops.RANGE and u.arg[0] == 1 for u in p.src[1].src) == 1
 
 

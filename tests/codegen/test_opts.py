@@ -10,7 +10,8 @@ from tinyhost.codegen.nests import one_closer_each
 from tinyhost.codegen.opt import apply_opt
 from tinyhost.errors import KernelOptError
 from tinyhost.ops import AxisType, Ops
-from tinyhost.uop import Opt, OptOps as O
+from tinyhost.uop import Opt
+from tinyhost.uop import OptOps as O
 
 
 def ops_of(program, op):
@@ -35,13 +36,25 @@ def innermost(program):
 TILE = (Opt(O.LANE, 1, 8), Opt(O.UPCAST, 0, 4), Opt(O.UPCAST, 1, 2))
 
 
-@pytest.mark.parametrize("opts", [
-    (), (Opt(O.LANE, 1, 8),), (Opt(O.UPCAST, 0, 4),), (Opt(O.UPCAST, 1, 0),), (Opt(O.UNROLL, 0, 4),), (Opt(O.UNROLL, 0, 0),), TILE,
-    (*TILE, Opt(O.UNROLL, 0, 4)), (*TILE, Opt(O.REORDER, None, (1, 0, 4))),
-    (*TILE, Opt(O.REORDER, None, (1, 0, 4)), Opt(O.STAGE, 1, (4, 3, 5))),
-    (*TILE, Opt(O.STAGE, 0, (4, 2))),
-    (Opt(O.LANE, 2, 8),), (Opt(O.LANE, 2, 8), Opt(O.UPCAST, 0, 2), Opt(O.UPCAST, 1, 3)),
-], ids=str)
+@pytest.mark.parametrize(
+    "opts",
+    [
+        (),
+        (Opt(O.LANE, 1, 8),),
+        (Opt(O.UPCAST, 0, 4),),
+        (Opt(O.UPCAST, 1, 0),),
+        (Opt(O.UNROLL, 0, 4),),
+        (Opt(O.UNROLL, 0, 0),),
+        TILE,
+        (*TILE, Opt(O.UNROLL, 0, 4)),
+        (*TILE, Opt(O.REORDER, None, (1, 0, 4))),
+        (*TILE, Opt(O.REORDER, None, (1, 0, 4)), Opt(O.STAGE, 1, (4, 3, 5))),
+        (*TILE, Opt(O.STAGE, 0, (4, 2))),
+        (Opt(O.LANE, 2, 8),),
+        (Opt(O.LANE, 2, 8), Opt(O.UPCAST, 0, 2), Opt(O.UPCAST, 1, 3)),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("shape", [(16, 32, 32), (13, 19, 17)], ids=str)
 def test_matmul_with_opts(opts, shape):
     even = all(n % 16 == 0 for n in shape)
@@ -115,34 +128,53 @@ def kernel(case, caps=None):
 GPU = Capabilities(grid=True, locals=True, shared_bytes=1024, local_prod_max=64)
 
 
-@pytest.mark.parametrize("case, caps, opt, text", [
-    (K.add(64), None, Opt(O.UPCAST, 3, 4), "there is no axis 3, the kernel has 1"),
-    (K.add(64), None, Opt(O.UPCAST, 0, 128), "the amount 128 is more than the 64 steps"),
-    (K.add(64), None, Opt(O.UPCAST, 0, 1), "an amount of 1 changes nothing"),
-    (K.add(64), None, Opt(O.UPCAST, 0, 64), "would make 64 copies, the target allows 32"),
-    (K.add(64), None, Opt(O.UNROLL, 0, 4), "there is no reduce axis 0"),
-    (K.row_reduce(4, 64), None, Opt(O.UPCAST, 1, 4), "is REDUCE, the action is for WEAK, LOOP, GLOBAL, LOCAL axes"),
-    (K.row_reduce(4, 64), None, Opt(O.UNROLL, 0, 64), "the amount 64 is more than the target allows (32)"),
-    (K.add(64), None, Opt(O.LANE, 0, 64), "the amount 64 is more than the widest vector register allows (32)"),
-    (K.add(64), Capabilities(), Opt(O.LANE, 0, 8), "the target has no vector registers"),
-    (K.add(64), Capabilities(), Opt(O.THREAD, 0, 2), "the target runs a kernel on one thread"),
-    (K.row_reduce(4, 64), Capabilities(threads=4), Opt(O.THREAD, 1, 2), "is REDUCE, the action is for WEAK, LOOP, GLOBAL axes"),
-    (K.add(64), None, Opt(O.LOCAL, 0, 8), "the target has no workgroups of several threads"),
-    (K.add(64), GPU, Opt(O.LOCAL, 0, 7), "7 does not divide the 64 steps"),
-    (K.add(128), GPU, Opt(O.LOCAL, 0, 128), "the workgroup would have 128 threads, the target allows 64"),
-    (K.row_reduce(4, 64), None, Opt(O.GROUP, 0, 8), "the target has no workgroup memory"),
-    (K.row_reduce(4, 512), GPU, Opt(O.GROUP, 0, 512), "the partial results need 2048 bytes of workgroup memory, the target has 1024"),
-    (K.add(64), None, Opt(O.PADTO, 0, 32), "are a multiple of 32 already"),
-    (K.add(2), None, Opt(O.PADTO, 0, 32), "32 steps instead of 2 would be 4 times the work"),
-    (K.matmul(4, 4, 4), None, Opt(O.SWAP, 0, 1), "it exchanges two GLOBAL axes"),
-    (K.matmul(4, 4, 4), None, Opt(O.REORDER, None, (0, 1)), "its argument is the order of the loop axes (0, 1, 2), got (0, 1)"),
-    (K.matmul(4, 4, 4), None, Opt(O.REORDER, None, (2, 0, 1)), "is reduced inside"),
-    (K.add(4), None, Opt(O.STAGE, 0, (0,)), "the kernel sums no products, so there is no operand to pack"),
-    (K.matmul(4, 4, 4), None, Opt(O.STAGE, 3, (2,)), "is 0 or 1, and 2 is the result, got 3"),
-    (K.matmul(4, 4, 4), None, Opt(O.STAGE, 2, (2,)), "it stages the tile of a vector axis of the output"),
-    (K.matmul(4, 4, 4), None, Opt(O.STAGE, 1, (1,)), "which must be part of it"),
-    (K.matmul(4, 4, 4), None, Opt(O.TC, 0, (0, 0, 1)), "reserved"),
-], ids=lambda x: str(x) if isinstance(x, Opt) else "")
+@pytest.mark.parametrize(
+    "case, caps, opt, text",
+    [
+        (K.add(64), None, Opt(O.UPCAST, 3, 4), "there is no axis 3, the kernel has 1"),
+        (K.add(64), None, Opt(O.UPCAST, 0, 128), "the amount 128 is more than the 64 steps"),
+        (K.add(64), None, Opt(O.UPCAST, 0, 1), "an amount of 1 changes nothing"),
+        (K.add(64), None, Opt(O.UPCAST, 0, 64), "would make 64 copies, the target allows 32"),
+        (K.add(64), None, Opt(O.UNROLL, 0, 4), "there is no reduce axis 0"),
+        (K.row_reduce(4, 64), None, Opt(O.UPCAST, 1, 4), "is REDUCE, the action is for WEAK, LOOP, GLOBAL, LOCAL axes"),
+        (K.row_reduce(4, 64), None, Opt(O.UNROLL, 0, 64), "the amount 64 is more than the target allows (32)"),
+        (K.add(64), None, Opt(O.LANE, 0, 64), "the amount 64 is more than the widest vector register allows (32)"),
+        (K.add(64), Capabilities(), Opt(O.LANE, 0, 8), "the target has no vector registers"),
+        (K.add(64), Capabilities(), Opt(O.THREAD, 0, 2), "the target runs a kernel on one thread"),
+        (
+            K.row_reduce(4, 64),
+            Capabilities(threads=4),
+            Opt(O.THREAD, 1, 2),
+            "is REDUCE, the action is for WEAK, LOOP, GLOBAL axes",
+        ),
+        (K.add(64), None, Opt(O.LOCAL, 0, 8), "the target has no workgroups of several threads"),
+        (K.add(64), GPU, Opt(O.LOCAL, 0, 7), "7 does not divide the 64 steps"),
+        (K.add(128), GPU, Opt(O.LOCAL, 0, 128), "the workgroup would have 128 threads, the target allows 64"),
+        (K.row_reduce(4, 64), None, Opt(O.GROUP, 0, 8), "the target has no workgroup memory"),
+        (
+            K.row_reduce(4, 512),
+            GPU,
+            Opt(O.GROUP, 0, 512),
+            "the partial results need 2048 bytes of workgroup memory, the target has 1024",
+        ),
+        (K.add(64), None, Opt(O.PADTO, 0, 32), "are a multiple of 32 already"),
+        (K.add(2), None, Opt(O.PADTO, 0, 32), "32 steps instead of 2 would be 4 times the work"),
+        (K.matmul(4, 4, 4), None, Opt(O.SWAP, 0, 1), "it exchanges two GLOBAL axes"),
+        (
+            K.matmul(4, 4, 4),
+            None,
+            Opt(O.REORDER, None, (0, 1)),
+            "its argument is the order of the loop axes (0, 1, 2), got (0, 1)",
+        ),
+        (K.matmul(4, 4, 4), None, Opt(O.REORDER, None, (2, 0, 1)), "is reduced inside"),
+        (K.add(4), None, Opt(O.STAGE, 0, (0,)), "the kernel sums no products, so there is no operand to pack"),
+        (K.matmul(4, 4, 4), None, Opt(O.STAGE, 3, (2,)), "is 0 or 1, and 2 is the result, got 3"),
+        (K.matmul(4, 4, 4), None, Opt(O.STAGE, 2, (2,)), "it stages the tile of a vector axis of the output"),
+        (K.matmul(4, 4, 4), None, Opt(O.STAGE, 1, (1,)), "which must be part of it"),
+        (K.matmul(4, 4, 4), None, Opt(O.TC, 0, (0, 0, 1)), "reserved"),
+    ],
+    ids=lambda x: str(x) if isinstance(x, Opt) else "",
+)
 def test_refusals(case, caps, opt, text):
     k = kernel(case, caps)
     before = list(k.axes)
@@ -170,7 +202,13 @@ def test_axis_numbers_follow_kind_then_id():
     k = kernel(K.matmul(16, 16, 16))
     apply_opt(k, Opt(O.LANE, 1, 8))
     apply_opt(k, Opt(O.UPCAST, 0, 4))
-    assert [a.kind for a in k.sorted_axes] == [AxisType.WEAK, AxisType.WEAK, AxisType.UPCAST, AxisType.REDUCE, AxisType.LANE]
+    assert [a.kind for a in k.sorted_axes] == [
+        AxisType.WEAK,
+        AxisType.WEAK,
+        AxisType.UPCAST,
+        AxisType.REDUCE,
+        AxisType.LANE,
+    ]
 
 
 def test_results_go_through_a_tile_where_vectors_would_be_scattered():

@@ -18,13 +18,22 @@ from tinyhost.dtype import dtypes
 from tinyhost.errors import KernelOptError
 from tinyhost.ops import Ops
 from tinyhost.target import Target
-from tinyhost.uop import KernelInfo, Opt, OptOps as O
+from tinyhost.uop import KernelInfo, Opt
+from tinyhost.uop import OptOps as O
 
 CASES = {
-    "add": K.add(60), "matmul": K.matmul(6, 12, 20), "odd matmul": K.matmul(7, 13, 11), "transposed": K.matmul(6, 8, 24, transposed=True),
-    "row": K.row_reduce(6, 40), "odd row": K.row_reduce(5, 37, Ops.MAX), "column": K.column_reduce(12, 20), "softmax": K.softmax(4, 24),
-    "conv": K.conv(1, 2, 6, 6, 4, 3, 1), "conv input gradient": K.conv_input_gradient(1, 4, 6, 4, 3),
-    "conv weight gradient": K.conv_weight_gradient(2, 2, 6, 4, 3), "ints": K.row_reduce(6, 24, Ops.ADD, dtypes.int32),
+    "add": K.add(60),
+    "matmul": K.matmul(6, 12, 20),
+    "odd matmul": K.matmul(7, 13, 11),
+    "transposed": K.matmul(6, 8, 24, transposed=True),
+    "row": K.row_reduce(6, 40),
+    "odd row": K.row_reduce(5, 37, Ops.MAX),
+    "column": K.column_reduce(12, 20),
+    "softmax": K.softmax(4, 24),
+    "conv": K.conv(1, 2, 6, 6, 4, 3, 1),
+    "conv input gradient": K.conv_input_gradient(1, 4, 6, 4, 3),
+    "conv weight gradient": K.conv_weight_gradient(2, 2, 6, 4, 3),
+    "ints": K.row_reduce(6, 24, Ops.ADD, dtypes.int32),
 }
 TARGETS = ["PYTHON:gpu", "PYTHON:x86-64-v3", "PYTHON:x86-64-v4"]
 
@@ -39,7 +48,9 @@ def random_opt(rng: random.Random, k: Kernel) -> Opt:
         loops = [i for i, a in enumerate(axes) if a.kind.name in ("WEAK", "LOOP", "GLOBAL", "REDUCE", "THREAD")]
         return Opt(op, None, tuple(rng.sample(loops, len(loops))))
     if op is O.STAGE:
-        return rng.choice([Opt(op, rng.randrange(2), tuple(rng.sample(range(len(axes)), rng.randint(1, len(axes))))), Opt(op, 2, ())])
+        return rng.choice(
+            [Opt(op, rng.randrange(2), tuple(rng.sample(range(len(axes)), rng.randint(1, len(axes))))), Opt(op, 2, ())]
+        )
     if op is O.SWAP:
         return Opt(op, axis, rng.randrange(max(1, len(axes))))
     return Opt(op, axis, rng.choice([0, 2, 3, 4, 5, 8, 16]))

@@ -1,4 +1,6 @@
-"""The same kernels on every kind of target: scalar grid, workgroups with shared memory, vectors with and without masks."""
+"""The same kernels on every kind of target: scalar grid, workgroups with shared memory, vectors with and without
+masks.
+"""
 import numpy as np
 import pytest
 
@@ -6,7 +8,8 @@ from tests.codegen import kernels as K
 from tests.codegen.reference import check
 from tinyhost.dtype import dtypes
 from tinyhost.ops import AddrSpace, Ops
-from tinyhost.uop import Opt, OptOps as O, UOp
+from tinyhost.uop import Opt, UOp
+from tinyhost.uop import OptOps as O
 
 TARGETS = ["PYTHON:", "PYTHON:gpu", "PYTHON:x86-64-v2", "PYTHON:x86-64-v3", "PYTHON:x86-64-v4"]
 
@@ -37,12 +40,24 @@ def padded_row():
 
 
 CASES = {
-    "add": K.add(1003), "int8": K.add(130, dtypes.int8), "double": K.add(67, dtypes.float64), "matmul": K.matmul(13, 37, 11),
-    "transposed": K.matmul(5, 6, 67, transposed=True), "row": K.row_reduce(5, 67), "row max": K.row_reduce(3, 70, Ops.MAX),
-    "rows of bytes": K.row_reduce(3, 70, Ops.MAX, dtypes.int8), "any": K.row_reduce(3, 70, Ops.ADD, dtypes.bool),
-    "long row": K.row_reduce(2, 4096), "column": K.column_reduce(33, 20), "softmax": K.softmax(3, 37), "conv": K.conv(1, 3, 7, 9, 5, 3, 1),
-    "conv input gradient": K.conv_input_gradient(1, 3, 8, 4, 3), "conv weight gradient": K.conv_weight_gradient(2, 3, 8, 4, 3),
-    "in place": in_place(), "five axes": five_axes(), "padded row": padded_row(),
+    "add": K.add(1003),
+    "int8": K.add(130, dtypes.int8),
+    "double": K.add(67, dtypes.float64),
+    "matmul": K.matmul(13, 37, 11),
+    "transposed": K.matmul(5, 6, 67, transposed=True),
+    "row": K.row_reduce(5, 67),
+    "row max": K.row_reduce(3, 70, Ops.MAX),
+    "rows of bytes": K.row_reduce(3, 70, Ops.MAX, dtypes.int8),
+    "any": K.row_reduce(3, 70, Ops.ADD, dtypes.bool),
+    "long row": K.row_reduce(2, 4096),
+    "column": K.column_reduce(33, 20),
+    "softmax": K.softmax(3, 37),
+    "conv": K.conv(1, 3, 7, 9, 5, 3, 1),
+    "conv input gradient": K.conv_input_gradient(1, 3, 8, 4, 3),
+    "conv weight gradient": K.conv_weight_gradient(2, 3, 8, 4, 3),
+    "in place": in_place(),
+    "five axes": five_axes(),
+    "padded row": padded_row(),
 }
 
 
@@ -59,11 +74,27 @@ def test_a_long_row_is_reduced_by_a_workgroup():
     assert p.arg.local_size[0] > 1
 
 
-@pytest.mark.parametrize("opts", [
-    (Opt(O.LOCAL, 0, 4),), (Opt(O.LOCAL, 0, 4), Opt(O.LOCAL, 1, 8)), (Opt(O.UPCAST, 0, 4), Opt(O.LOCAL, 1, 8)),
-    (Opt(O.GROUP, 0, 4),), (Opt(O.GROUPTOP, 0, 4),), (Opt(O.LOCAL, 0, 2), Opt(O.GROUP, 0, 8)), (Opt(O.GROUP, 0, 8), Opt(O.UPCAST, 0, 2)),
-    (Opt(O.GROUP, 0, 4), Opt(O.UNROLL, 0, 2)), (Opt(O.NOLOCALS,),), (Opt(O.SWAP, 0, 1),), (Opt(O.UNROLL, 0, 0),),
-], ids=str)
+@pytest.mark.parametrize(
+    "opts",
+    [
+        (Opt(O.LOCAL, 0, 4),),
+        (Opt(O.LOCAL, 0, 4), Opt(O.LOCAL, 1, 8)),
+        (Opt(O.UPCAST, 0, 4), Opt(O.LOCAL, 1, 8)),
+        (Opt(O.GROUP, 0, 4),),
+        (Opt(O.GROUPTOP, 0, 4),),
+        (Opt(O.LOCAL, 0, 2), Opt(O.GROUP, 0, 8)),
+        (Opt(O.GROUP, 0, 8), Opt(O.UPCAST, 0, 2)),
+        (Opt(O.GROUP, 0, 4), Opt(O.UNROLL, 0, 2)),
+        (
+            Opt(
+                O.NOLOCALS,
+            ),
+        ),
+        (Opt(O.SWAP, 0, 1),),
+        (Opt(O.UNROLL, 0, 0),),
+    ],
+    ids=str,
+)
 def test_opts_of_a_grid(opts):
     check(*K.matmul(8, 16, 32, opts=opts), level="PYTHON:gpu")
 
@@ -83,8 +114,8 @@ def test_lanes_beyond_a_register_are_several_registers(opts):
 def test_symbolic_length():
     n = UOp.variable("n", 1, 50, param=True)
     o, x, i = K.buf(0, 50), K.buf(1, 50), UOp.range(n, 0)
-    from tinyhost.codegen import linear_program, optimised
     from tests.codegen.reference import renderer
+    from tinyhost.codegen import linear_program, optimised
     r = renderer()
     uops = linear_program(optimised(K.kernel(o.index(i).store(x.index(i) + 1).end(i)), r), r)
     assert [u.arg.name for u in uops if u.op is Ops.PARAM and u.arg.name] == ["n"]
@@ -95,8 +126,8 @@ def test_symbolic_length():
 def test_index_beyond_32_bits_is_64_bits_wide():
     size = 1 << 33
     o, x, i = K.buf(0, 16), K.buf(1, size), K.out(0, 16)
-    from tinyhost.codegen import linear_program, optimised
     from tests.codegen.reference import renderer
+    from tinyhost.codegen import linear_program, optimised
     r = renderer()
     uops = linear_program(optimised(K.kernel(o.index(i).store(x.index(i * (1 << 29))).end(i), opts=()), r), r)
     place = next(u for u in uops if u.op is Ops.INDEX and u.src[0].arg.slot == 1)

@@ -1,12 +1,14 @@
 """Random programs of views, in-place writes and lazy readers, run on Tensors and on numpy arrays side by side.
 
-A numpy expression is computed where it is written and a numpy view shares memory; a Tensor must give the same whatever is
-realized in between. ``run(seed)`` runs one program and raises AssertionError with the program's text at a difference.
+A numpy expression is computed where it is written and a numpy view shares memory; a Tensor must give the same whatever
+is realized in between. ``run(seed)`` runs one program and raises AssertionError with the program's text at a
+difference.
 """
 from __future__ import annotations
 
 import random
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -28,8 +30,20 @@ class Program:
     def run(self) -> None:
         """Run all steps, then compare every variable."""
         self.create()
-        moves: list[Callable[[], None]] = [self.create, self.view, self.view, self.compute, self.compute, self.add_in_place,
-                                           self.assign, self.set_item, self.set_item, self.clone, self.realize, self.drop]
+        moves: list[Callable[[], None]] = [
+            self.create,
+            self.view,
+            self.view,
+            self.compute,
+            self.compute,
+            self.add_in_place,
+            self.assign,
+            self.set_item,
+            self.set_item,
+            self.clone,
+            self.realize,
+            self.drop,
+        ]
         for _ in range(self.steps):
             self.rng.choice(moves)()
             if self.rng.random() < 0.1:
@@ -67,7 +81,8 @@ class Program:
         for n in shape:
             lo = self.rng.randint(0, n - 1)
             hi = self.rng.randint(lo + 1, n)
-            out.append(self.rng.choice([slice(None), slice(lo, hi), slice(None, None, -1), lo if n > 1 else slice(None)]))
+            one = lo if n > 1 else slice(None)
+            out.append(self.rng.choice([slice(None), slice(lo, hi), slice(None, None, -1), one]))
         return tuple(out[:self.rng.randint(1, len(out))])
 
     def view(self) -> None:

@@ -16,7 +16,8 @@ def kernel() -> UOp:
     r, k = UOp.range(16, 0), UOp.range(8, 1, AxisType.REDUCE)
     a = UOp.param(1, dtypes.float32, 128).index((r * 8 + k).valid(r < 12))
     out = UOp.param(0, dtypes.float32, 16).index(r).store(a.reduce(k, arg=Ops.ADD)).end(r)
-    info = KernelInfo(opts_to_apply=(Opt(OptOps.UPCAST, 0, 4), Opt(OptOps.STAGE, 1, (0, "panel"))), estimates=Estimates(r * 2, 3, 4))
+    opts = Opt(OptOps.UPCAST, 0, 4), Opt(OptOps.STAGE, 1, (0, "panel"))
+    info = KernelInfo(opts_to_apply=opts, estimates=Estimates(r * 2, 3, 4))
     return UOp.sink(out, arg=info)
 
 
@@ -25,7 +26,8 @@ def test_round_trip_of_a_kernel():
     assert codec.decode(codec.encode(ast)) is ast
 
 
-@pytest.mark.parametrize("value", [None, True, 3, -(2**70), "text", b"\x00\xff", (1, (2.5, "x")), dtypes.bfloat16, Ops.ADD,
+@pytest.mark.parametrize("value", [None, True, 3, -(2**70), "text", b"\x00\xff", (1,
+    (2.5, "x")), dtypes.bfloat16, Ops.ADD,
                                    AxisType.LANE, math.inf, -0.0, Invalid, (), Opt(OptOps.LANE, 1, 8)])
 def test_round_trip_of_values(value):
     back = codec.decode(codec.encode(value))

@@ -44,8 +44,8 @@ def test_levels(folder: Path):
 def test_damaged_entry_is_one_warning_and_made_again(folder: Path, damage: str):
     diskcache.put("program", "k", b"payload" * 10)
     data = entry(folder).read_bytes()
-    broken = {"truncate": data[:-3], "flip": data[:-1] + bytes([data[-1] ^ 1]), "empty": b"", "magic": b"X" + data[1:]}[damage]
-    entry(folder).write_bytes(broken)
+    broken = {"truncate": data[:-3], "flip": data[:-1] + bytes([data[-1] ^ 1]), "empty": b"", "magic": b"X" + data[1:]}
+    entry(folder).write_bytes(broken[damage])
     with pytest.warns(CacheWarning, match="a disk cache entry of .* is damaged .*it is made again"):
         assert diskcache.get("program", "k") is None
     assert not any(p.is_file() for p in folder.rglob("*"))
@@ -70,16 +70,15 @@ def test_folder_that_others_can_write(tmp_path: Path):
     shared.mkdir()
     shared.chmod(0o777)
     diskcache.reset()
-    with Context(CACHEDIR=str(shared)), pytest.warns(CacheWarning, match="others can write there, and its entries are executed"):
+    with Context(CACHEDIR=str(shared)), pytest.warns(CacheWarning, match="others can write there, and its entries are "
+                                                                         "executed"):
         assert diskcache.get("program", "k") is None
     diskcache.reset()
 
 
 def test_many_processes_write_one_entry(folder: Path):
-    code = ("from tinyhost.engine import diskcache\n"
-            "for i in range(200):\n"
-            "    diskcache.put('program', 'k', b'abc' * 1000)\n"
-            "    assert diskcache.get('program', 'k') == b'abc' * 1000\n")
+    code = ("from tinyhost.engine import diskcache\nfor i in range(200):\n    diskcache.put('program', 'k', b'abc' * "
+            "1000)\n    assert diskcache.get('program', 'k') == b'abc' * 1000\n")
     env = dict(os.environ, CACHEDIR=str(folder), CACHELEVEL="2")
     children = [subprocess.Popen([sys.executable, "-W", "error", "-c", code], env=env) for _ in range(3)]
     assert [c.wait(timeout=60) for c in children] == [0, 0, 0]

@@ -88,7 +88,7 @@ def test_no_result():
     @TinyJit
     def f(x: Tensor) -> None:
         state.assign(state + x)
-    for i in range(5):
+    for _ in range(5):
         assert f(arr(1, 2)) is None
     assert state.tolist() == [5, 10]
 
@@ -150,8 +150,8 @@ def test_two_parts_of_one_buffer():
         return a - b
     for _ in range(4):
         assert f(x[:4], x[4:]).tolist() == [-4.0] * 4
-    with pytest.raises(JitError, match="duplicate inputs to JIT: arg 0 and arg 1 share memory, so a replay could not tell them "
-                                       r"apart; pass a .clone\(\) of one"):
+    with pytest.raises(JitError, match="duplicate inputs to JIT: arg 0 and arg 1 share memory, so a replay could not "
+                                       r"tell them apart; pass a .clone\(\) of one"):
         f(x[:4], x[3:7])
 
 
@@ -200,8 +200,14 @@ def test_lazy_readers_of_a_written_input():
     assert [v.tolist() for v in lazy] == [[i, i] for i in range(4)] and buf.tolist() == [4, 4]
 
 
-@pytest.mark.parametrize("make", [lambda p: nn.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True), lambda p: nn.optim.Adam(p, lr=0.05),
-                                  lambda p: nn.optim.LAMB(p, lr=0.05)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: nn.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+        lambda p: nn.optim.Adam(p, lr=0.05),
+        lambda p: nn.optim.LAMB(p, lr=0.05),
+    ],
+)
 def test_training_is_bit_equal_to_training_without(make: Any):
     def train(jit: bool) -> list[Any]:
         Tensor.manual_seed(4)
@@ -337,17 +343,25 @@ def captured() -> TinyJit[Any]:
 
 
 MISMATCH = {
-    "shape": (lambda f: f(arr(1, 2, 3), 1, flag=False),
-              r"args mismatch in JIT: arg 0 was a tensor \(2,\) dtypes.float on \w+ at capture and is a tensor \(3,\) dtypes.float on \w+ "
-              "now: call with the same, or use a second TinyJit"),
+    "shape": (
+        lambda f: f(arr(1, 2, 3), 1, flag=False),
+        r"args mismatch in JIT: arg 0 was a tensor \(2,\) dtypes.float on \w+ at capture and is a tensor \(3,\) "
+        r"dtypes.float on \w+ now: call with the same, or use a second TinyJit",
+    ),
     "dtype": (lambda f: f(Tensor([1, 2]), 1, flag=False), r"is a tensor \(2,\) dtypes.int on"),
-    "device": (lambda f: f(Tensor(np.ones(2, np.float32), device="NPY"), 1, flag=False), r"is a tensor \(2,\) dtypes.float on NPY now"),
+    "device": (
+        lambda f: f(Tensor(np.ones(2, np.float32), device="NPY"), 1, flag=False),
+        r"is a tensor \(2,\) dtypes.float on NPY now",
+    ),
     "value": (lambda f: f(arr(1, 2), 2, flag=False), "args mismatch in JIT: arg 1 was 1 at capture and is 2 now"),
     "kind of value": (lambda f: f(arr(1, 2), 1.0, flag=False), "arg 1 was 1 at capture and is 1.0 now"),
     "bool for int": (lambda f: f(arr(1, 2), True, flag=False), "arg 1 was 1 at capture and is True now"),
     "keyword": (lambda f: f(arr(1, 2), 1, flag=True), "flag was False at capture and is True now"),
-    "fewer": (lambda f: f(arr(1, 2)), "args mismatch in JIT: captured with arg 0, arg 1, flag, TRAINING, called with arg 0, TRAINING; call with "
-                                      "the same arguments, or use a second TinyJit"),
+    "fewer": (
+        lambda f: f(arr(1, 2)),
+        "args mismatch in JIT: captured with arg 0, arg 1, flag, TRAINING, called with arg 0, TRAINING; call with "
+        "the same arguments, or use a second TinyJit",
+    ),
     "tensor for value": (lambda f: f(arr(1, 2), arr(1), flag=False), r"arg 1 was 1 at capture and is a tensor \(1,\)"),
     "object": (lambda f: f(arr(1, 2), object(), flag=False), "arg 1 was 1 at capture and is <object object at"),
     "array": (lambda f: f(arr(1, 2), np.ones(1), flag=False), r"arg 1 was 1 at capture and is array\(\[1.\]\) now"),
@@ -384,7 +398,8 @@ def test_nan_is_the_same_value_and_an_object_is_known_again():
 @pytest.mark.parametrize("make, why", [
     (lambda: Tensor(3.0), r"arg 0 of shape \(\) is a constant"),
     (lambda: Tensor.arange(4), r"arg 0 of shape \(4,\) is a constant"),
-    (lambda: Tensor(np.ones((2, 3), np.float32)).realize().T, r"arg 0 of shape \(3, 2\) is a view that is no single block of its buffer"),
+    (lambda: Tensor(np.ones((2, 3), np.float32)).realize().T,
+     r"arg 0 of shape \(3, 2\) is a view that is no single block of its buffer"),
     (lambda: Tensor(np.ones(6, np.float32)).realize()[::2], r"arg 0 of shape \(3,\) is a view"),
     (lambda: Tensor(np.ones(1, np.float32)).realize().expand(4), r"arg 0 of shape \(4,\) is a view"),
 ])
@@ -402,7 +417,8 @@ def test_duplicate_inputs():
     def f(x: Tensor, y: Tensor) -> Tensor:
         return x + y
     x = arr(1, 2)
-    with pytest.raises(JitError, match=r"duplicate inputs to JIT: arg 0 and arg 1 share memory, .* pass a .clone\(\) of one"):
+    with pytest.raises(JitError, match=r"duplicate inputs to JIT: arg 0 and arg 1 share memory, .* pass a .clone\(\) "
+                                       "of one"):
         f(x, x)
     a, b = arr(1, 2).realize(), arr(5, 6).realize()
     same, other = a + 1, a + 1  # equal values end in one buffer
@@ -416,7 +432,9 @@ def test_results_must_be_tensors(value: Any, name: str):
     @TinyJit
     def f(x: Tensor) -> Any:
         return value
-    with pytest.raises(JitError, match=f"a captured function returns Tensors, containers of them or None, got {name}: a Python value would be "
+
+    with pytest.raises(JitError, match=f"a captured function returns Tensors, containers of them or None, got {name}: "
+                                       "a Python value would be "
                                        "frozen at capture; return a Tensor and read it outside"):
         f(arr(1))
 
@@ -426,8 +444,8 @@ def test_nothing_to_capture():
     def f(x: Tensor) -> Tensor:
         return x
     f(arr(1))
-    with pytest.raises(JitError, match="didn't JIT anything! The function ran no kernel while it was captured: realize its result inside, or "
-                                       "make it depend on its arguments"):
+    with pytest.raises(JitError, match="didn't JIT anything! The function ran no kernel while it was captured: "
+                                       "realize its result inside, or make it depend on its arguments"):
         f(arr(1))
 
 
@@ -436,8 +454,8 @@ def test_reading_while_capturing():
     def f(x: Tensor) -> Tensor:
         return x * x.sum().item()
     assert f(arr(1, 2)).tolist() == [3, 6]
-    with pytest.raises(JitError, match=r"cannot read the data of <Tensor \(\) .*> while TinyJit captures: the value would be frozen at "
-                                       "capture; return the tensor and read it outside"):
+    with pytest.raises(JitError, match=r"cannot read the data of <Tensor \(\) .*> while TinyJit captures: the value "
+                                       "would be frozen at capture; return the tensor and read it outside"):
         f(arr(1, 2))
     assert Tensor([1]).item() == 1  # the failed capture is over
 
@@ -451,8 +469,8 @@ def test_jit_inside_of_jit():
     def outer(x: Tensor) -> Tensor:
         return inner(x.clone()) * 2
     assert outer(arr(1)).item() == 4
-    with pytest.raises(JitError, match="having TinyJit inside another TinyJit is not supported: the outer one captures both, so call the plain "
-                                       "function inside"):
+    with pytest.raises(JitError, match="having TinyJit inside another TinyJit is not supported: the outer one "
+                                       "captures both, so call the plain function inside"):
         outer(arr(1))
 
 

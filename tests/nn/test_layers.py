@@ -1,7 +1,8 @@
 """Every layer against torch: values, gradients of input and parameters, what training changes, and bad arguments."""
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,33 +38,77 @@ LAYERS: dict[str, tuple[Callable[[], Any], Callable[[], torch.nn.Module], tuple[
     "linear-3d": (lambda: nn.Linear(5, 3), lambda: torch.nn.Linear(5, 3), (2, 4, 5)),
     "linear-no-bias": (lambda: nn.Linear(5, 3, bias=False), lambda: torch.nn.Linear(5, 3, bias=False), (4, 5)),
     "conv2d": (lambda: nn.Conv2d(3, 4, 3), lambda: torch.nn.Conv2d(3, 4, 3), (2, 3, 7, 6)),
-    "conv2d-strided": (lambda: nn.Conv2d(2, 4, (3, 2), stride=2, padding=(1, 2)),
-                       lambda: torch.nn.Conv2d(2, 4, (3, 2), stride=2, padding=(1, 2)), (2, 2, 8, 7)),
-    "conv2d-groups": (lambda: nn.Conv2d(4, 6, 3, groups=2, bias=False),
-                      lambda: torch.nn.Conv2d(4, 6, 3, groups=2, bias=False), (1, 4, 5, 5)),
-    "conv2d-dilated": (lambda: nn.Conv2d(2, 2, 3, dilation=2, padding=2),
-                       lambda: torch.nn.Conv2d(2, 2, 3, dilation=2, padding=2), (1, 2, 7, 7)),
-    "conv2d-same": (lambda: nn.Conv2d(2, 3, (3, 5), padding="same"),
-                    lambda: torch.nn.Conv2d(2, 3, (3, 5), padding="same"), (1, 2, 6, 5)),
+    "conv2d-strided": (
+        lambda: nn.Conv2d(2, 4, (3, 2), stride=2, padding=(1, 2)),
+        lambda: torch.nn.Conv2d(2, 4, (3, 2), stride=2, padding=(1, 2)),
+        (2, 2, 8, 7),
+    ),
+    "conv2d-groups": (
+        lambda: nn.Conv2d(4, 6, 3, groups=2, bias=False),
+        lambda: torch.nn.Conv2d(4, 6, 3, groups=2, bias=False),
+        (1, 4, 5, 5),
+    ),
+    "conv2d-dilated": (
+        lambda: nn.Conv2d(2, 2, 3, dilation=2, padding=2),
+        lambda: torch.nn.Conv2d(2, 2, 3, dilation=2, padding=2),
+        (1, 2, 7, 7),
+    ),
+    "conv2d-same": (
+        lambda: nn.Conv2d(2, 3, (3, 5), padding="same"),
+        lambda: torch.nn.Conv2d(2, 3, (3, 5), padding="same"),
+        (1, 2, 6, 5),
+    ),
     "conv2d-valid": (lambda: nn.Conv2d(2, 3, 3, padding="valid"), lambda: torch.nn.Conv2d(2, 3, 3), (1, 2, 6, 5)),
-    "conv1d": (lambda: nn.Conv1d(3, 4, 3, stride=2, padding=1), lambda: torch.nn.Conv1d(3, 4, 3, stride=2, padding=1), (2, 3, 9)),
-    "conv1d-same": (lambda: nn.Conv1d(2, 4, 5, padding="same"), lambda: torch.nn.Conv1d(2, 4, 5, padding="same"), (2, 2, 9)),
+    "conv1d": (
+        lambda: nn.Conv1d(3, 4, 3, stride=2, padding=1),
+        lambda: torch.nn.Conv1d(3, 4, 3, stride=2, padding=1),
+        (2, 3, 9),
+    ),
+    "conv1d-same": (
+        lambda: nn.Conv1d(2, 4, 5, padding="same"),
+        lambda: torch.nn.Conv1d(2, 4, 5, padding="same"),
+        (2, 2, 9),
+    ),
     "conv3d": (lambda: nn.Conv2d(2, 3, (2, 2, 2)), lambda: torch.nn.Conv3d(2, 3, (2, 2, 2)), (1, 2, 4, 3, 4)),
-    "conv-transpose2d": (lambda: nn.ConvTranspose2d(3, 2, 3, stride=2, padding=1, output_padding=1),
-                         lambda: torch.nn.ConvTranspose2d(3, 2, 3, stride=2, padding=1, output_padding=1), (2, 3, 4, 5)),
-    "conv-transpose2d-groups": (lambda: nn.ConvTranspose2d(4, 6, (2, 3), groups=2, dilation=2),
-                                lambda: torch.nn.ConvTranspose2d(4, 6, (2, 3), groups=2, dilation=2), (1, 4, 4, 3)),
-    "conv-transpose1d": (lambda: nn.ConvTranspose1d(3, 2, 3, stride=2), lambda: torch.nn.ConvTranspose1d(3, 2, 3, stride=2), (2, 3, 6)),
+    "conv-transpose2d": (
+        lambda: nn.ConvTranspose2d(3, 2, 3, stride=2, padding=1, output_padding=1),
+        lambda: torch.nn.ConvTranspose2d(3, 2, 3, stride=2, padding=1, output_padding=1),
+        (2, 3, 4, 5),
+    ),
+    "conv-transpose2d-groups": (
+        lambda: nn.ConvTranspose2d(4, 6, (2, 3), groups=2, dilation=2),
+        lambda: torch.nn.ConvTranspose2d(4, 6, (2, 3), groups=2, dilation=2),
+        (1, 4, 4, 3),
+    ),
+    "conv-transpose1d": (
+        lambda: nn.ConvTranspose1d(3, 2, 3, stride=2),
+        lambda: torch.nn.ConvTranspose1d(3, 2, 3, stride=2),
+        (2, 3, 6),
+    ),
     "groupnorm": (lambda: nn.GroupNorm(2, 6), lambda: torch.nn.GroupNorm(2, 6), (3, 6, 4, 2)),
-    "groupnorm-plain": (lambda: nn.GroupNorm(3, 6, affine=False), lambda: torch.nn.GroupNorm(3, 6, affine=False), (2, 6, 5)),
+    "groupnorm-plain": (
+        lambda: nn.GroupNorm(3, 6, affine=False),
+        lambda: torch.nn.GroupNorm(3, 6, affine=False),
+        (2, 6, 5),
+    ),
     "instancenorm": (lambda: nn.InstanceNorm(3), lambda: torch.nn.GroupNorm(3, 3), (2, 3, 4, 5)),
     "layernorm": (lambda: nn.LayerNorm(6), lambda: torch.nn.LayerNorm(6), (3, 4, 6)),
-    "layernorm-2axes": (lambda: nn.LayerNorm((4, 6), eps=1e-3), lambda: torch.nn.LayerNorm((4, 6), eps=1e-3), (3, 4, 6)),
-    "layernorm-plain": (lambda: nn.LayerNorm(6, elementwise_affine=False),
-                        lambda: torch.nn.LayerNorm(6, elementwise_affine=False), (2, 6)),
+    "layernorm-2axes": (
+        lambda: nn.LayerNorm((4, 6), eps=1e-3),
+        lambda: torch.nn.LayerNorm((4, 6), eps=1e-3),
+        (3, 4, 6),
+    ),
+    "layernorm-plain": (
+        lambda: nn.LayerNorm(6, elementwise_affine=False),
+        lambda: torch.nn.LayerNorm(6, elementwise_affine=False),
+        (2, 6),
+    ),
     "rmsnorm": (lambda: nn.RMSNorm(6), lambda: torch.nn.RMSNorm(6, eps=1e-6), (3, 4, 6)),
-    "rmsnorm-plain": (lambda: nn.RMSNorm(6, elementwise_affine=False),
-                      lambda: torch.nn.RMSNorm(6, eps=1e-6, elementwise_affine=False), (3, 6)),
+    "rmsnorm-plain": (
+        lambda: nn.RMSNorm(6, elementwise_affine=False),
+        lambda: torch.nn.RMSNorm(6, eps=1e-6, elementwise_affine=False),
+        (3, 6),
+    ),
     "lstmcell": (lambda: nn.LSTMCell(4, 5), lambda: torch.nn.LSTMCell(4, 5), (3, 4)),
     "lstmcell-no-bias": (lambda: nn.LSTMCell(4, 5, bias=False), lambda: torch.nn.LSTMCell(4, 5, bias=False), (3, 4)),
 }
@@ -128,7 +173,8 @@ def test_embedding(dtype: str):
 @pytest.mark.parametrize("affine", [True, False])
 def test_batchnorm_over_steps(shape: tuple[int, ...], affine: bool):
     layer = nn.BatchNorm(3, eps=1e-3, affine=affine, momentum=0.3)
-    kind = {2: torch.nn.BatchNorm1d, 3: torch.nn.BatchNorm1d, 4: torch.nn.BatchNorm2d, 5: torch.nn.BatchNorm3d}[len(shape)]
+    kinds = {2: torch.nn.BatchNorm1d, 3: torch.nn.BatchNorm1d, 4: torch.nn.BatchNorm2d, 5: torch.nn.BatchNorm3d}
+    kind = kinds[len(shape)]
     reference = kind(3, eps=1e-3, affine=affine, momentum=0.3)
     if affine:
         layer.weight.assign(Tensor(data(3))), layer.bias.assign(Tensor(data(3)))
@@ -165,8 +211,8 @@ def test_batchnorm_without_running_statistics():
 
 def test_batchnorm_needs_two_values():
     layer = nn.BatchNorm(3)
-    with Context(TRAINING=1), pytest.raises(ShapeError, match=r"more than one value a channel, got shape \(1, 3\): use a larger "
-                                                              r"batch, or Context\(TRAINING=0\)"):
+    with Context(TRAINING=1), pytest.raises(ShapeError, match=r"more than one value a channel, got shape \(1, 3\): use "
+                                                              r"a larger batch, or Context\(TRAINING=0\)"):
         layer(Tensor.ones(1, 3))
     assert layer(Tensor.ones(1, 3)).shape == (1, 3)
 
@@ -182,7 +228,8 @@ def test_batchnorm_statistics_move_when_nothing_reads_them():
 
 # *** initial values and arguments ***
 @pytest.mark.parametrize("make, fan_in", [(lambda: nn.Linear(50, 400), 50), (lambda: nn.Conv2d(6, 64, 5), 150),
-                                          (lambda: nn.Conv1d(9, 100, 7), 63), (lambda: nn.Conv2d(8, 64, 3, groups=4), 18)])
+                                          (lambda: nn.Conv1d(9, 100, 7),
+                                           63), (lambda: nn.Conv2d(8, 64, 3, groups=4), 18)])
 def test_initial_values_are_uniform(make: Callable[[], Any], fan_in: int):
     Tensor.manual_seed(3)
     layer = make()
@@ -195,13 +242,15 @@ def test_initial_values_are_uniform(make: Callable[[], Any], fan_in: int):
 
 
 BAD = {
-    "conv groups": (lambda: nn.Conv2d(3, 4, 3, groups=2), ValueError, "groups=2 must divide in_channels=3 and out_channels=4"),
+    "conv groups": (lambda: nn.Conv2d(3, 4, 3, groups=2), ValueError,
+        "groups=2 must divide in_channels=3 and out_channels=4"),
     "conv padding name": (lambda: nn.Conv2d(1, 1, 3, padding="full"), ValueError,
                           "Invalid padding string 'full', only 'same' and 'valid' are supported"),
     "conv same strided": (lambda: nn.Conv2d(1, 1, 3, padding="same", stride=2), ValueError,
                           "padding='same' is not supported for strided convolutions, got stride=2"),
     "group norm": (lambda: nn.GroupNorm(4, 6), ValueError, "num_groups=4 must divide num_channels=6"),
-    "layer norm shape": (lambda: nn.LayerNorm(5)(Tensor.ones(2, 4)), ShapeError, r"last dimensions of \(2, 4\) must match \(5,\)"),
+    "layer norm shape": (lambda: nn.LayerNorm(5)(Tensor.ones(2, 4)), ShapeError,
+        r"last dimensions of \(2, 4\) must match \(5,\)"),
     "embedding dtype": (lambda: nn.Embedding(3, 2)(Tensor([0.0, 1.0])), DTypeError,
                         "Expected integer dtype for index in embedding, got dtypes.float"),
 }

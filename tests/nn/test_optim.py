@@ -1,7 +1,8 @@
 """Optimizers over several steps against torch, or against their published update rule in numpy."""
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,12 +63,14 @@ AGAINST_TORCH = {
     "sgd-nesterov": (lambda p: SGD(p, lr=0.05, momentum=0.9, nesterov=True, weight_decay=0.1),
                      lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True, weight_decay=0.1)),
     # with a constant rate, scaling before or after the sum is the same
-    "sgd-classic": (lambda p: SGD(p, lr=0.05, momentum=0.9, classic=True), lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9)),
+    "sgd-classic": (lambda p: SGD(p, lr=0.05, momentum=0.9, classic=True),
+        lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9)),
     "adam": (lambda p: Adam(p, lr=0.02), lambda p: torch.optim.Adam(p, lr=0.02)),
     "adam-betas": (lambda p: Adam(p, lr=0.02, b1=0.7, b2=0.95, eps=1e-4),
                    lambda p: torch.optim.Adam(p, lr=0.02, betas=(0.7, 0.95), eps=1e-4)),
     "adamw": (lambda p: AdamW(p, lr=0.02), lambda p: torch.optim.AdamW(p, lr=0.02)),
-    "adamw-decay": (lambda p: AdamW(p, lr=0.02, weight_decay=0.4), lambda p: torch.optim.AdamW(p, lr=0.02, weight_decay=0.4)),
+    "adamw-decay": (lambda p: AdamW(p, lr=0.02, weight_decay=0.4),
+        lambda p: torch.optim.AdamW(p, lr=0.02, weight_decay=0.4)),
 }
 
 
@@ -141,7 +144,8 @@ def test_muon():
             for i, (p, g) in enumerate(zip(params, step)):
                 p.grad = Tensor(g)
                 buffers[i] = 0.95 * buffers[i] + g
-                update = newton_schulz((g + 0.95 * buffers[i]).reshape(len(g), -1), 5, (3.4445, -4.775, 2.0315)).reshape(g.shape)
+                flat = (g + 0.95 * buffers[i]).reshape(len(g), -1)
+                update = newton_schulz(flat, 5, (3.4445, -4.775, 2.0315)).reshape(g.shape)
                 start[i] = start[i] - 0.02 * (update + 0.1 * start[i])
             opt.step()
     for p, want in zip(params, start):
@@ -181,7 +185,9 @@ def test_group():
     assert group[1].params[0] is b
 
 
-@pytest.mark.parametrize("make", [lambda p: SGD(p, lr=0.1, momentum=0.9), lambda p: Adam(p, lr=0.1), lambda p: LAMB(p, lr=0.1)])
+@pytest.mark.parametrize(
+    "make", [lambda p: SGD(p, lr=0.1, momentum=0.9), lambda p: Adam(p, lr=0.1), lambda p: LAMB(p, lr=0.1)]
+)
 @pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16, dtypes.float64])
 def test_parameters_of_other_dtypes(make: Callable[[list[Tensor]], Optimizer], dtype: Any):
     p = Tensor(np.linspace(-1, 1, 5, dtype=np.float32)).cast(dtype).realize()
@@ -241,13 +247,28 @@ def test_state_goes_through_a_file(tmp_path: Any):
 BAD = {
     "no parameters": (lambda: SGD([]), ValueError, "optimizer must have at least one param"),
     "negative rate": (lambda: Adam([Tensor.ones(2)], lr=-1.0), ValueError, "Invalid learning rate: -1.0"),
-    "rate that is no number": (lambda: Adam([Tensor.ones(2)], lr=float("nan")), ValueError, "Invalid learning rate: nan"),
+    "rate that is no number": (
+        lambda: Adam([Tensor.ones(2)], lr=float("nan")),
+        ValueError,
+        "Invalid learning rate: nan",
+    ),
     "infinite rate": (lambda: Adam([Tensor.ones(2)], lr=float("inf")), ValueError, "Invalid learning rate: inf"),
-    "only integers": (lambda: SGD([Tensor([1, 2])]), ValueError, "optimizer must have at least one param: the tensors it was given are "
-                                                                "integers, or marked with is_param_\\(False\\)"),
-    "vector for Muon": (lambda: Muon([Tensor.ones(2, 2), Tensor.ones(2)]), ValueError,
-                        r"Muon updates matrices, but params \[1\] have less than two axes: give those to AdamW"),
-    "Newton-Schulz without factors": (lambda: LARS([Tensor.ones(2)], ns_steps=3), ValueError, "ns_steps=3 needs ns_coefficients"),
+    "only integers": (
+        lambda: SGD([Tensor([1, 2])]),
+        ValueError,
+        "optimizer must have at least one param: the tensors it was given are "
+        "integers, or marked with is_param_\\(False\\)",
+    ),
+    "vector for Muon": (
+        lambda: Muon([Tensor.ones(2, 2), Tensor.ones(2)]),
+        ValueError,
+        r"Muon updates matrices, but params \[1\] have less than two axes: give those to AdamW",
+    ),
+    "Newton-Schulz without factors": (
+        lambda: LARS([Tensor.ones(2)], ns_steps=3),
+        ValueError,
+        "ns_steps=3 needs ns_coefficients",
+    ),
     "empty group": (lambda: OptimizerGroup(), ValueError, "an optimizer group needs at least one optimizer"),
 }
 
@@ -261,14 +282,16 @@ def test_bad_arguments(name: str):
 
 def test_step_outside_of_training():
     opt = SGD([Tensor.ones(2)])
-    with pytest.raises(RuntimeError, match=r"optimizer.step\(\) needs training mode: wrap the training loop in `with Context"):
+    with pytest.raises(RuntimeError, match=r"optimizer.step\(\) needs training mode: wrap the training loop in `with "
+                                           "Context"):
         opt.step()
 
 
 def test_step_without_gradient():
     opt = SGD([Tensor.ones(2), Tensor.ones(3)])
     opt.params[0].grad = Tensor.ones(2)
-    with Context(TRAINING=1), pytest.raises(RuntimeError, match=r"params \[1\] of the optimizer have no gradient: call backward\(\)"):
+    with Context(TRAINING=1), pytest.raises(RuntimeError, match=r"params \[1\] of the optimizer have no gradient: "
+                                                                r"call backward\(\)"):
         opt.step()
 
 

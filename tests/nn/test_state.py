@@ -53,9 +53,23 @@ class Net:
         return self.blocks[0].lin(x)
 
 
-NAMES = ["blocks.0.gain", "blocks.0.lin.bias", "blocks.0.lin.weight", "blocks.1.gain", "blocks.1.lin.bias", "blocks.1.lin.weight",
-         "pair.0", "pair.1.bias", "pair.1.num_batches_tracked", "pair.1.running_mean", "pair.1.running_var", "pair.1.weight",
-         "point.x", "table.7.b", "table.a"]
+NAMES = [
+    "blocks.0.gain",
+    "blocks.0.lin.bias",
+    "blocks.0.lin.weight",
+    "blocks.1.gain",
+    "blocks.1.lin.bias",
+    "blocks.1.lin.weight",
+    "pair.0",
+    "pair.1.bias",
+    "pair.1.num_batches_tracked",
+    "pair.1.running_mean",
+    "pair.1.running_var",
+    "pair.1.weight",
+    "point.x",
+    "table.7.b",
+    "table.a",
+]
 
 
 def test_names():
@@ -79,7 +93,8 @@ def test_names_of_a_deep_chain():
 
 def test_load_state_dict():
     net, other = Net(), Net()
-    values = {k: np.random.default_rng(i).standard_normal(t.shape) for i, (k, t) in enumerate(get_state_dict(other).items())}
+    rng = np.random.default_rng(0)
+    values = {k: rng.standard_normal(t.shape) for k, t in get_state_dict(other).items()}
     given = {k: Tensor(v.astype(np.float64)) for k, v in values.items()}
     old_dtypes = {k: t.dtype for k, t in get_state_dict(net).items()}
     loaded = load_state_dict(net, given)
@@ -102,7 +117,8 @@ def test_loading_realizes_or_not():
 def test_missing_names():
     lin = nn.Linear(2, 2)
     before = lin.bias.numpy()
-    with pytest.raises(KeyError, match=r"state_dict has no \['bias'\]; it has \['extra', 'weight'\]: load with strict=False"):
+    with pytest.raises(KeyError, match=r"state_dict has no \['bias'\]; it has \['extra', 'weight'\]: load with "
+                                       "strict=False"):
         load_state_dict(lin, {"weight": Tensor.ones(2, 2), "extra": Tensor.ones(1)})
     assert not (lin.weight.numpy() == 1).all()
     load_state_dict(lin, {"weight": Tensor.ones(2, 2)}, strict=False)
@@ -141,14 +157,26 @@ def test_round_trip(tmp_path: Path, name: str, shape: tuple[int, ...]):
         assert u.to(None).realize().float().tolist() == t.float().tolist()
 
 
-TORCH_TYPES = {"BOOL": torch.bool, "I8": torch.int8, "U8": torch.uint8, "I16": torch.int16, "I32": torch.int32, "I64": torch.int64,
-               "F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32, "F64": torch.float64,
-               "F8_E4M3": torch.float8_e4m3fn, "F8_E5M2": torch.float8_e5m2}
+TORCH_TYPES = {
+    "BOOL": torch.bool,
+    "I8": torch.int8,
+    "U8": torch.uint8,
+    "I16": torch.int16,
+    "I32": torch.int32,
+    "I64": torch.int64,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "F32": torch.float32,
+    "F64": torch.float64,
+    "F8_E4M3": torch.float8_e4m3fn,
+    "F8_E5M2": torch.float8_e5m2,
+}
 
 
 @pytest.mark.parametrize("name", TORCH_TYPES)
 def test_the_reference_implementation_reads_ours(tmp_path: Path, name: str):
-    ours = {"a": sample(SAFE_DTYPES[name], (4, 3)), "odd": Tensor([1, 2, 3], dtype=dtypes.uint8), "none": Tensor.zeros(0, 2)}
+    odd = Tensor([1, 2, 3], dtype=dtypes.uint8)
+    ours = {"a": sample(SAFE_DTYPES[name], (4, 3)), "odd": odd, "none": Tensor.zeros(0, 2)}
     safe_save(ours, tmp_path / "f", metadata={"made by": "a test", "n": 3})
     theirs = safetensors.torch.load_file(tmp_path / "f")
     assert theirs["a"].dtype is TORCH_TYPES[name] and theirs["none"].shape == (0, 2)
@@ -171,7 +199,8 @@ def test_ours_reads_the_reference_implementation(tmp_path: Path, name: str):
 def test_unsigned_integers_with_the_numpy_reference(tmp_path: Path):
     values = {n: np.array([0, 1, np.iinfo(n).max], n) for n in ("uint16", "uint32", "uint64")}
     safetensors.numpy.save_file(values, tmp_path / "f")
-    assert {k: t.to(None).tolist() for k, t in safe_load(tmp_path / "f").items()} == {k: v.tolist() for k, v in values.items()}
+    ours = {k: t.to(None).tolist() for k, t in safe_load(tmp_path / "f").items()}
+    assert ours == {k: v.tolist() for k, v in values.items()}
 
 
 def test_views_of_loaded_tensors(tmp_path: Path):
@@ -211,7 +240,8 @@ def test_writing_is_whole_or_not_at_all(tmp_path: Path):
         safe_save({"a": Tensor([1]), "b": Failing([1])}, target)
     with pytest.raises(DTypeError, match="safetensors has no name for dtype .*weakint of 'b': cast it first"):
         safe_save({"a": Tensor([1]), "b": Tensor(3)}, target)
-    with pytest.raises(ValueError, match="a safetensors entry is named by text other than '__metadata__', got '__metadata__'"):
+    with pytest.raises(ValueError, match="a safetensors entry is named by text other than '__metadata__', got "
+                                         "'__metadata__'"):
         safe_save({"__metadata__": Tensor([1])}, target)
     assert target.read_bytes() == before and os.listdir(tmp_path) == ["f"]
 
@@ -243,44 +273,90 @@ def entry(dtype: Any = "F32", shape: Any = (2,), offsets: Any = (0, 8)) -> dict[
 HOSTILE: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "not a safetensors file: 0 bytes, the header length alone takes 8"),
     "short": (b"1234567", "not a safetensors file: 7 bytes"),
-    "header longer than the file": (file_of({}, length=100), "safetensors header of 100 bytes does not fit a file of 10 bytes: truncated"),
-    "header length of 2**64-1": (file_of({}, length=2**64 - 1), "safetensors header of 18446744073709551615 bytes does not fit"),
+    "header longer than the file": (
+        file_of({}, length=100),
+        "safetensors header of 100 bytes does not fit a file of 10 bytes: truncated",
+    ),
+    "header length of 2**64-1": (
+        file_of({}, length=2**64 - 1),
+        "safetensors header of 18446744073709551615 bytes does not fit",
+    ),
     "no header": (file_of(b""), "safetensors header is malformed: Expecting value"),
     "no JSON": (file_of(b"{'a': 1}"), "safetensors header is malformed: "),
     "no UTF-8": (file_of(b'{"\xff\xfe": 1}'), "safetensors header is malformed: 'utf-8' codec can't decode byte 0xff"),
     "a list": (file_of([1, 2]), "safetensors header is malformed: a list, not an object"),
     "a number": (file_of(b"12345678"), "safetensors header is malformed: a int, not an object"),
     "deep nesting": (file_of(b"[" * 100_000 + b"]" * 100_000), "holds more lists than entries could"),
-    "deep nesting with padding": (file_of(b'{"a":' * 3000 + b"1" + b"}" * 3000 + b" " * 99_000), "safetensors header is malformed: maximum"),
+    "deep nesting with padding": (
+        file_of(b'{"a":' * 3000 + b"1" + b"}" * 3000 + b" " * 99_000),
+        "safetensors header is malformed: maximum",
+    ),
     "many lists": (file_of(b"[" + b"[]," * 100_000 + b"[]]"), "holds more lists than entries could"),
     "many numbers": (file_of(b"[" + b"0," * 100_000 + b"0]"), "holds more lists than entries could"),
     "huge number": (file_of(b'{"a": ' + b"9" * 10_000 + b"}"), "safetensors header is malformed: Exceeds the limit"),
-    "name twice": (file_of(b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}', b"x"),
-                   "safetensors header is malformed: the name 'a' stands twice"),
+    "name twice": (
+        file_of(
+            b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}',
+            b"x",
+        ),
+        "safetensors header is malformed: the name 'a' stands twice",
+    ),
     "metadata no object": (file_of({"__metadata__": 3}), "safetensors header is malformed: __metadata__ is no object"),
     "entry no object": (file_of({"a": 1}), "safetensors entry 'a' needs dtype, shape and data_offsets, got 1"),
-    "entry incomplete": (file_of({"a": {"dtype": "F32", "shape": []}}), "safetensors entry 'a' needs dtype, shape and data_offsets"),
-    "unknown dtype": (file_of({"a": entry("F33")}, bytes(8)), r"safetensors entry 'a' has unknown dtype 'F33': known are \['BF16', 'BOOL'"),
+    "entry incomplete": (
+        file_of({"a": {"dtype": "F32", "shape": []}}),
+        "safetensors entry 'a' needs dtype, shape and data_offsets",
+    ),
+    "unknown dtype": (
+        file_of({"a": entry("F33")}, bytes(8)),
+        r"safetensors entry 'a' has unknown dtype 'F33': known are \['BF16', 'BOOL'",
+    ),
     "dtype no text": (file_of({"a": entry([])}, bytes(8)), r"safetensors entry 'a' has unknown dtype \[\]"),
-    "shape no list": (file_of({"a": entry(shape=2)}, bytes(8)), "safetensors entry 'a' has shape 2: expected a list of sizes"),
-    "negative size": (file_of({"a": entry(shape=(-2,))}, bytes(8)), r"safetensors entry 'a' has shape \[-2\]: expected a list of sizes"),
+    "shape no list": (
+        file_of({"a": entry(shape=2)}, bytes(8)),
+        "safetensors entry 'a' has shape 2: expected a list of sizes",
+    ),
+    "negative size": (
+        file_of({"a": entry(shape=(-2,))}, bytes(8)),
+        r"safetensors entry 'a' has shape \[-2\]: expected a list of sizes",
+    ),
     "two negative sizes": (file_of({"a": entry(shape=(-2, -1))}, bytes(8)), "expected a list of sizes"),
     "size no int": (file_of({"a": entry(shape=(2.0,))}, bytes(8)), r"has shape \[2.0\]: expected a list of sizes"),
     "size true": (file_of({"a": entry(shape=(True, 2))}, bytes(8)), "expected a list of sizes"),
     "size too large": (file_of({"a": entry(shape=(2**63, 0), offsets=(0, 0))}), "expected a list of sizes"),
-    "offsets no pair": (file_of({"a": entry(offsets=(0, 4, 8))}, bytes(8)), r"has data_offsets \[0, 4, 8\]: expected \[start, stop\]"),
+    "offsets no pair": (
+        file_of({"a": entry(offsets=(0, 4, 8))}, bytes(8)),
+        r"has data_offsets \[0, 4, 8\]: expected \[start, stop\]",
+    ),
     "offsets no ints": (file_of({"a": entry(offsets=(0, "8"))}, bytes(8)), r"expected \[start, stop\]"),
-    "negative offset": (file_of({"a": entry(offsets=(-8, 0))}, bytes(8)), r"'a': bytes -8 to 0 do not hold \[2\] of dtypes.float \(8 bytes\) in 8 "
-                                                                         "bytes of data: the file is truncated or damaged"),
-    "offset out of range": (file_of({"a": entry(offsets=(8, 16))}, bytes(8)), "bytes 8 to 16 do not hold .* in 8 bytes of data"),
+    "negative offset": (
+        file_of({"a": entry(offsets=(-8, 0))}, bytes(8)),
+        r"'a': bytes -8 to 0 do not hold \[2\] of dtypes.float \(8 bytes\) in 8 "
+        "bytes of data: the file is truncated or damaged",
+    ),
+    "offset out of range": (
+        file_of({"a": entry(offsets=(8, 16))}, bytes(8)),
+        "bytes 8 to 16 do not hold .* in 8 bytes of data",
+    ),
     "offsets reversed": (file_of({"a": entry(offsets=(8, 0))}, bytes(8)), "bytes 8 to 0 do not hold"),
     "offset of 2**70": (file_of({"a": entry(offsets=(2**70, 2**70 + 8))}, bytes(8)), "do not hold"),
-    "too many bytes": (file_of({"a": entry(offsets=(0, 12))}, bytes(12)), r"bytes 0 to 12 do not hold \[2\] of dtypes.float \(8 bytes\)"),
+    "too many bytes": (
+        file_of({"a": entry(offsets=(0, 12))}, bytes(12)),
+        r"bytes 0 to 12 do not hold \[2\] of dtypes.float \(8 bytes\)",
+    ),
     "product that overflows": (file_of({"a": entry(shape=(2**32, 2**32, 4), offsets=(0, 0))}), "do not hold"),
-    "overlap": (file_of({"a": entry(), "b": entry(offsets=(4, 12))}, bytes(12)),
-                "safetensors entry 'b' overlaps the one before it: it starts at byte 4, not 8"),
-    "gap": (file_of({"a": entry(), "b": entry(offsets=(12, 20))}, bytes(20)), "'b' leaves a gap after the one before it: it starts at byte 12"),
-    "trailing data": (file_of({"a": entry()}, bytes(9)), "safetensors entries end at byte 8 of 9: the header does not belong to the data"),
+    "overlap": (
+        file_of({"a": entry(), "b": entry(offsets=(4, 12))}, bytes(12)),
+        "safetensors entry 'b' overlaps the one before it: it starts at byte 4, not 8",
+    ),
+    "gap": (
+        file_of({"a": entry(), "b": entry(offsets=(12, 20))}, bytes(20)),
+        "'b' leaves a gap after the one before it: it starts at byte 12",
+    ),
+    "trailing data": (
+        file_of({"a": entry()}, bytes(9)),
+        "safetensors entries end at byte 8 of 9: the header does not belong to the data",
+    ),
     "truncated": (file_of({"a": entry()}, bytes(7)), "in 7 bytes of data: the file is truncated or damaged"),
 }
 
@@ -304,8 +380,11 @@ def test_header_of_a_gigabyte_is_not_read(tmp_path: Path):
 @pytest.mark.parametrize("filling", [b"[],", b"0,", b'"",', b"{},", b"1e9,"])
 def test_header_of_many_values_takes_no_memory(tmp_path: Path, filling: bytes):
     (tmp_path / "f").write_bytes(file_of(b"[" + filling * (30_000_000 // len(filling)) + b"0]"))
-    code = "import sys, resource; from tinyhost.nn.state import safe_load; b = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n" \
-           "try: safe_load(sys.argv[1])\nexcept ValueError: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - b)"
+    code = (
+        "import sys, resource; from tinyhost.nn.state import safe_load; b = "
+        "resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "try: safe_load(sys.argv[1])\nexcept ValueError: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - b)"
+    )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "f")], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 150_000  # KiB; the text itself is 30 MB, copied a few times
 
@@ -314,7 +393,8 @@ def test_a_file_that_shrinks_while_it_is_used(tmp_path: Path):
     safe_save({"x": Tensor.arange(1000).contiguous()}, tmp_path / "f")
     t = safe_load(tmp_path / "f")["x"]
     os.truncate(tmp_path / "f", 200)
-    with pytest.raises(ValueError, match="has 200 bytes, .* are needed: the file is truncated, or shrank while it was in use"):
+    with pytest.raises(ValueError, match="has 200 bytes, .* are needed: the file is truncated, or shrank while it was "
+                                         "in use"):
         t.numpy()
 
 
@@ -340,7 +420,8 @@ def mutate(rng: random.Random, content: bytes) -> bytes:
 
 def test_300_mutations(tmp_path: Path):
     """Each is an error or gives tensors of the file's own bytes; none crashes or takes memory."""
-    source = {"a": sample(dtypes.float32, (3, 4)), "b.c": sample(dtypes.int64, (5,)), "h": sample(dtypes.bfloat16, (2, 2)), "z": Tensor.zeros(0, 3)}
+    source = {"a": sample(dtypes.float32, (3, 4)), "b.c": sample(dtypes.int64, (5,)),
+              "h": sample(dtypes.bfloat16, (2, 2)), "z": Tensor.zeros(0, 3)}
     safe_save(source, tmp_path / "good", metadata={"note": "x"})
     good, rng = (tmp_path / "good").read_bytes(), random.Random(11)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

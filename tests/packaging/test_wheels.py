@@ -1,4 +1,5 @@
-"""Distributions: both wheels are built, and installed from there into clean environments; an editable tree proves nothing."""
+"""Distributions: both wheels are built, and installed from there into clean environments; an editable tree proves
+nothing."""
 from __future__ import annotations
 
 import os
@@ -37,19 +38,22 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: build(project, tmp_path_factory.mktemp(name), "wheel") for name, project in PROJECTS.items()}
 
 
+def plain_requirements(requirements: list[str] | None) -> list[str]:
+    """Names of what is required without a condition."""
+    return [re.split(r"[^\w-]", r)[0] for r in requirements or [] if ";" not in r]
+
+
 @pytest.fixture(scope="module")
 def dependencies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the core depends on, and nothing else of this environment."""
     folder = tmp_path_factory.mktemp("dependencies")
-    wanted = [re.split(r"[^\w-]", r)[0] for r in metadata.requires("tinyhost") or [] if "extra ==" not in r]
+    wanted = plain_requirements(metadata.requires("tinyhost"))
     while wanted:
         dist = metadata.distribution(wanted.pop())
         for top in {f.parts[0] for f in dist.files or [] if f.parts[0] != ".."}:
-            target = folder / top
-            if not target.exists():
-                target.symlink_to(dist.locate_file(top))  # type: ignore[arg-type]
-        wanted += [n for r in dist.requires or [] if "extra ==" not in r and not (folder / (n := re.split(r"[^\w-]", r)[0])).exists()
-                   and "python_version" not in r]
+            if not (folder / top).exists():
+                (folder / top).symlink_to(dist.locate_file(top))  # type: ignore[arg-type]
+        wanted += plain_requirements(dist.requires)
     return folder
 
 
@@ -101,11 +105,13 @@ def test_wheel_metadata(wheels: dict[str, Path], name: str):
     with zipfile.ZipFile(wheels[name]) as z:
         text = z.read(f"{info}/METADATA").decode()
         points = z.read(f"{info}/entry_points.txt").decode()
-    assert f"Version: {tinyhost.__version__}\n" in text and "License-Expression: MIT\n" in text and "Requires-Python: >=3.11" in text
+    for line in (f"Version: {tinyhost.__version__}", "License-Expression: MIT", "Requires-Python: >=3.11"):
+        assert f"{line}\n" in text
     if name == "tinyhost_cpu":
         assert f"Requires-Dist: tinyhost=={tinyhost.__version__}\n" in text and "CPU = tinyhost_cpu.spec:CPU" in points
     else:
-        assert "tinyhost = tinyhost.cli:main" in points and "PYTHON.LINEAR = tinyhost.device.builtin.spec:PYTHON_LINEAR" in points
+        assert "tinyhost = tinyhost.cli:main" in points
+        assert "PYTHON.LINEAR = tinyhost.device.builtin.spec:PYTHON_LINEAR" in points
 
 
 @pytest.mark.parametrize("name", PROJECTS)
@@ -123,22 +129,28 @@ def test_source_distribution_builds_the_same_wheel(tmp_path: Path, wheels: dict[
 
 # *** in clean environments ***
 def test_the_core_alone_computes(core: dict[str, str]):
-    done = ask(core, "from tinyhost import Tensor\nprint(Tensor([1, 2, 3]).sum().item())\nprint((Tensor([1.0]) + 1).item())")
+    done = ask(core, "from tinyhost import Tensor\nprint(Tensor([1, 2, 3]).sum().item())\nprint((Tensor([1.0]) + "
+                     "1).item())")
     assert done.stdout.split() == ["6", "2.0"]
     assert done.stderr.count("using PYTHON, which is slow") == 1 and "pip install tinyhost-cpu" in done.stderr
-    quiet = ask({**core, "DEV": "PYTHON"}, "from tinyhost import Tensor, Device; print(Tensor([1, 2, 3]).sum().item(), Device.DEFAULT)", "-W", "error")
+    quiet = ask({**core, "DEV": "PYTHON"}, "from tinyhost import Tensor, Device; print(Tensor([1, 2, "
+                                           "3]).sum().item(), Device.DEFAULT)", "-W", "error")
     assert quiet.stdout.split() == ["6", "PYTHON"] and quiet.stderr == ""
 
 
 def test_the_core_alone_names_the_missing_package(core: dict[str, str]):
-    done = subprocess.run([core["PYTHON"], "-c", "from tinyhost import Tensor; Tensor([1]).sum().item()"], env={**core, "DEV": "CPU"}, cwd="/",
-                          capture_output=True, text=True)
-    assert done.returncode != 0 and "the device CPU is not installed: pip install tinyhost-cpu" in done.stderr.splitlines()[-1], done.stderr
+    command = [core["PYTHON"], "-c", "from tinyhost import Tensor; Tensor([1]).sum().item()"]
+    done = subprocess.run(command, env={**core, "DEV": "CPU"}, cwd="/", capture_output=True, text=True)
+    said = done.stderr.splitlines()[-1]
+    assert done.returncode != 0 and "the device CPU is not installed: pip install tinyhost-cpu" in said
 
 
 def test_both_run_on_the_cpu(both: dict[str, str]):
-    code = "from tinyhost import Tensor, Device; import tinyhost, tinyhost_cpu; x = Tensor.rand(32, 32); " \
-           "print(abs((x @ x).sum().item() - float((x.numpy() @ x.numpy()).sum())) < 0.1, Device.DEFAULT, tinyhost.__file__, tinyhost_cpu.__file__)"
+    code = (
+        "from tinyhost import Tensor, Device; import tinyhost, tinyhost_cpu; x = Tensor.rand(32, 32); "
+        "print(abs((x @ x).sum().item() - float((x.numpy() @ x.numpy()).sum())) < 0.1, Device.DEFAULT, "
+        "tinyhost.__file__, tinyhost_cpu.__file__)"
+    )
     ok, device, *files = ask(both, code, "-W", "error").stdout.split()
     assert (ok, device) == ("True", "CPU") and all("site-packages" in f for f in files)
 
@@ -170,5 +182,6 @@ def test_command_line(core: dict[str, str], both: dict[str, str]):
 
 
 def test_type_information_is_found(both: dict[str, str]):
-    code = "import importlib.resources as r; print(r.files('tinyhost').joinpath('py.typed').is_file(), r.files('tinyhost_cpu').joinpath('py.typed').is_file())"
+    code = "from importlib.resources import files; " \
+           "print(*[files(p).joinpath('py.typed').is_file() for p in ('tinyhost', 'tinyhost_cpu')])"
     assert ask(both, code).stdout.split() == ["True", "True"]

@@ -127,6 +127,8 @@ class TestGraphRewrite:
         pm = PatternMatcher([(UPat(Ops.CONST, arg=1), lambda: UOp.const(2)), (UPat(Ops.CONST, arg=2), lambda: UOp.const(1))])
         with pytest.raises(RewriteLoopError, match="infinite loop in graph_rewrite"):
             graph_rewrite(UOp.const(1), pm)
+        with pytest.raises(RewriteLoopError, match=r"test_rewrite.py:\d+ \(.*tests/uop/test_rewrite.py:\d+\) keep rewriting CONST"):
+            graph_rewrite(UOp.const(1), pm)
         with pytest.raises(RewriteLoopError, match="infinite loop in fixed_point_rewrite"):
             graph_rewrite(UOp.const(1), pm, bottom_up=True)
 
@@ -155,3 +157,52 @@ class TestSubstitute:
         call = UOp.sink(x).call(x)
         assert call.substitute({x: y}) is UOp.sink(x).call(y)
         assert call.substitute({x: y}, enter_calls=True) is UOp.sink(y).call(y)
+
+
+class TestRuleCalls:
+    """A rule gets the nodes its pattern names, however deep they stand, whatever the shape of its function."""
+
+    deep = UOp(Ops.MUL, (UOp(Ops.ADD, (x, y)), x))
+
+    def seen(self, pattern: UPat, fn) -> object:
+        out: list[object] = []
+        PatternMatcher([(pattern, fn)]).rewrite(self.deep, out)
+        return out
+
+    def test_the_node_itself(self):
+        pm = PatternMatcher([(UPat(Ops.MUL, name="u"), lambda u: u.src[1])])
+        assert pm.rewrite(self.deep) is x
+
+    def test_sources_in_any_parameter_order(self):
+        pat = UPat(Ops.MUL, src=(UPat(Ops.ADD, name="a"), UPat(name="b")), name="u")
+        assert self.seen(pat, lambda b, ctx, u, a: ctx.append((a, b, u))) == [(self.deep.src[0], x, self.deep)]
+        assert self.seen(pat, lambda u, a, b: None) == []
+
+    def test_names_below_the_sources(self):
+        pat = UPat(Ops.MUL, src=(UPat(Ops.ADD, src=(UPat(name="a"), UPat(name="c"))), UPat(name="b")))
+        assert self.seen(pat, lambda ctx, a, b, c: ctx.append((a, b, c))) == [(x, x, y)]
+
+    def test_one_name_at_two_depths_is_one_node(self):
+        same = UPat(Ops.MUL, src=(UPat(Ops.ADD, src=(UPat(name="a"), UPat())), UPat(name="a")))
+        other = UPat(Ops.MUL, src=(UPat(Ops.ADD, src=(UPat(), UPat(name="a"))), UPat(name="a")))
+        assert self.seen(same, lambda ctx, a: ctx.append(a)) == [x]
+        assert self.seen(other, lambda ctx, a: ctx.append(a)) == []
+
+    def test_functions_with_defaults_and_keywords(self):
+        pat = UPat(Ops.MUL, src=(UPat(name="a"), UPat(name="b")), name="u")
+        assert PatternMatcher([(pat, lambda a, b, u, k=3: UOp.const(k))]).rewrite(self.deep) is UOp.const(3)
+        assert PatternMatcher([(pat, lambda **named: named["b"])]).rewrite(self.deep) is x
+
+    def test_dtype_arg_and_tag_are_still_checked(self):
+        for pat in (UPat(Ops.MUL, dtypes.int32, name="u"), UPat(Ops.MUL, arg=1, name="u"), UPat(Ops.MUL, tag=1, name="u"),
+                    UPat(Ops.MUL, src=(UPat(Ops.ADD, dtypes.int8), UPat()), name="u"),
+                    UPat(Ops.MUL, src=(UPat(Ops.ADD, src=(UPat(Ops.CONST), UPat())), UPat()), name="u")):
+            assert self.seen(pat, lambda ctx, u: ctx.append(u)) == [], pat
+        assert len(self.seen(UPat(Ops.MUL, dtypes.weakint, name="u"), lambda ctx, u: ctx.append(u))) == 1
+
+    def test_every_source_alike_and_long_lists(self):
+        pm = PatternMatcher([(UPat(Ops.STACK, src=UPat(Ops.CONST, name="c"), name="u"), lambda u, c: c)])
+        assert pm.rewrite(UOp.const((1, 1))) is UOp.const(1) and pm.rewrite(UOp.const((1, 2))) is None
+        long = PatternMatcher([(UPat(Ops.STACK, src=(UPat(Ops.CONST, name="c"),), allow_any_len=True), lambda c: c)])
+        assert long.rewrite(UOp.const((7, 1, 2, 3, 4, 5))) is UOp.const(7)
+        assert long.rewrite(UOp(Ops.STACK, (x,) * 6)) is None

@@ -67,6 +67,8 @@ class ReadTensor(TensorCore):
         raw = self._read().as_memoryview().cast("B")
         if fmt is None:
             return raw
+        if fmt == "e":  # memoryview.cast knows it from Python 3.12 on
+            return np.frombuffer(raw, np.float16).reshape(self.shape).data
         view: memoryview = raw.cast(fmt, self.shape) if self.shape else raw.cast(fmt)
         return view
 

@@ -43,7 +43,9 @@ def rewrite(k: Kernel) -> UOp:
             done[u] = u if new == u.src else UOp(u.op, new, u.arg, u.tag)
     if not k.staged and not k.staged_results:
         return done[k.sink]
-    operands = [(done[operand], [p.range for a in panel for p in leaves(a) if p.length != 1]) for operand, panel in k.staged]
+    operands = [
+        (done[operand], [p.range for a in panel for p in leaves(a) if p.length != 1]) for operand, panel in k.staged
+    ]
     return add_panels(done[k.sink], operands, k.staged_results)
 
 
@@ -132,6 +134,12 @@ def _parts(op: Ops, value: UOp, axes: list[tuple[Axis, UOp]], tile: int) -> tupl
     for i, (a, node) in enumerate(axes):
         if a.split is not None and a.split.cover is Cover.TAIL:
             return _with_tail(op, value, axes[:i] + axes[i + 1:], a, node, tile)
+        if a.split is not None and has_tail(a):  # the tail is further out
+            s = a.split
+            outer = _stand_in(s.outer)
+            value = _substituted(value, node, _plus(_scaled(outer, s.amount), value_of(s.inner)))
+            parts = [(p, p.range) for p in leaves(s.inner)]
+            return _parts(op, value, [*axes[:i], *axes[i + 1:], (s.outer, outer), *parts], tile)
     loops, unrolled, apart = [], [], []
     for a, node in axes:
         for part in leaves(a):
@@ -149,11 +157,13 @@ def _parts(op: Ops, value: UOp, axes: list[tuple[Axis, UOp]], tile: int) -> tupl
     return (UOp(Ops.REDUCE, (value, *loops), (op, 0)) if loops else value), apart
 
 
-def _with_tail(op: Ops, value: UOp, others: list[tuple[Axis, UOp]], a: Axis, node: UOp, tile: int) -> tuple[UOp, list[UOp]]:
+def _with_tail(
+    op: Ops, value: UOp, others: list[tuple[Axis, UOp]], a: Axis, node: UOp, tile: int
+) -> tuple[UOp, list[UOp]]:
     s = a.split
     assert s is not None
     inner = value_of(s.inner)
-    outer_node = s.outer.range if s.outer.split is None else UOp(Ops.RANGE, (UOp.const(s.outer.size),), (*s.outer.ids, -1, s.outer.kind))
+    outer_node = _stand_in(s.outer)
     blocks = _substituted(value, node, _plus(_scaled(outer_node, s.amount), inner))
     last = _substituted(value, node, _plus(UOp.const(s.total - s.amount), inner))
     again = s.amount - s.total % s.amount
@@ -169,7 +179,15 @@ def _with_tail(op: Ops, value: UOp, others: list[tuple[Axis, UOp]], a: Axis, nod
 def _closed(op: Ops, value: UOp, mine: dict[UOp, None], theirs: dict[UOp, None]) -> UOp:
     """``value`` reduced over the ranges that the other operand does not have."""
     alone = [r for r in mine if r not in theirs]
-    return UOp(Ops.REDUCE, (value, *alone), (op, 0)) if alone else value
+    for kind in (False, True):  # what a workgroup combines is a reduction of its own
+        ranges = [r for r in alone if (r.arg[-1] is AxisType.GROUP_REDUCE) is kind]
+        value = UOp(Ops.REDUCE, (value, *ranges), (op, 0)) if ranges else value
+    return value
+
+
+def _stand_in(axis: Axis) -> UOp:
+    """A node for an axis that may be split itself."""
+    return axis.range if axis.split is None else UOp(Ops.RANGE, (UOp.const(axis.size),), (*axis.ids, -1, axis.kind))
 
 
 def _substituted(value: UOp, node: UOp, new: UOp) -> UOp:

@@ -17,7 +17,12 @@ def add_barriers(sink: UOp) -> UOp:
     for u in nodes:
         src = tuple([done[s] for s in u.src])
         new = u if src == u.src else UOp(u.op, src, u.arg, u.tag)
-        if u.op is Ops.AFTER and _storage(u) is not None and len(src) > 1 and not any(s.op is Ops.BARRIER for s in src[1:]):
+        if (
+            u.op is Ops.AFTER
+            and _storage(u) is not None
+            and len(src) > 1
+            and not any(s.op is Ops.BARRIER for s in src[1:])
+        ):
             if any(_writes_local(s) for s in u.src[1:]):
                 new = UOp(Ops.AFTER, (src[0], UOp(Ops.BARRIER, src[1:])))
         elif u.op is Ops.END:

@@ -1,8 +1,9 @@
 """Hand rules for contractions (matrix products, convolutions) whose vector axis is an axis of the output.
 
-The vector axis belongs to one operand, the rows to the other. A register tile of rows by vectors reuses each loaded vector
-for all rows and each broadcast scalar for all vectors. The loop over rows is put inside the loop over vectors, and the
-vector operand is packed into a panel [reduction][vectors] once per step of the outer loop, where enough rows read it again.
+The vector axis belongs to one operand, the rows to the other. A register tile of rows by vectors reuses each loaded
+vector for all rows and each broadcast scalar for all vectors. The loop over rows is put inside the loop over vectors,
+and the vector operand is packed into a panel [reduction][vectors] once per step of the outer loop, where enough rows
+read it again.
 """
 from __future__ import annotations
 
@@ -131,7 +132,9 @@ def best_tile(k: Kernel, main: UOp, product: UOp, lane: UOp, lanes: int) -> Tile
 
 
 def _panel_cols(k: Kernel, operand: UOp, lane: UOp, lanes: int) -> int:
-    """Vectors per row of a tile whose panel fits half of the second-level cache; one that need not be packed has no limit."""
+    """Vectors per row of a tile whose panel fits half of the second-level cache; one that need not be packed has no
+    limit.
+    """
     accesses = [a for a in k.accesses if a.node in operand.toposort()]
     if all(a.stride(lane) in (0, 1) and a.gate is None for a in accesses):
         return COLS_MOST
@@ -161,7 +164,9 @@ def _scatters(k: Kernel, c: _Contraction) -> bool:
 
 
 def _order(k: Kernel, c: _Contraction) -> None:
-    """Outermost what the vector operand moves along, so that a panel of it serves all the other loops; rows innermost."""
+    """Outermost what the vector operand moves along, so that a panel of it serves all the other loops; rows
+    innermost.
+    """
     axes = k.sorted_axes
     loops = [a for a in axes if a.kind in (AxisType.WEAK, AxisType.LOOP, AxisType.REDUCE)]
     if len([a for a in loops if not a.reduce]) < 2 and k.partial is None:
@@ -179,8 +184,16 @@ def _order(k: Kernel, c: _Contraction) -> None:
     if order[-1].reduce and (order[-1].length or 0) < SHORT_LOOP:
         # a long loop innermost: one of a few steps costs as much as what it holds
         near = [x for x in k.accesses if x.node in c.main.src[0].toposort()]
-        long = [a for a in order if a.root in c.main.src[1:] and a is not k.partial and (a.length or 0) >= SHORT_LOOP
-                and all(abs(k.stride(x, a) or 0) * x.dtype.itemsize <= FAR for x in near if x.node not in c.operand.toposort())]
+        long = [
+            a
+            for a in order
+            if a.root in c.main.src[1:]
+            and a is not k.partial
+            and (a.length or 0) >= SHORT_LOOP
+            and all(
+                abs(k.stride(x, a) or 0) * x.dtype.itemsize <= FAR for x in near if x.node not in c.operand.toposort()
+            )
+        ]
         if long:
             order = [a for a in order if a is not long[-1]] + [long[-1]]
     try_opt(k, Opt(OptOps.REORDER, None, tuple(axes.index(a) for a in order)))

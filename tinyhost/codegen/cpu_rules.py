@@ -21,8 +21,20 @@ THREAD_WORK = 65536  # innermost steps per thread that pay for waking it
 GATED_COST = 3  # instructions of an access under a condition
 HORIZONTAL_COST = 12  # instructions that combine the lanes of one vector
 GATHER_COST = 1.5  # instructions per lane of an access that is not contiguous
-_HEAVY = {Ops.EXP2: 12, Ops.LOG2: 14, Ops.SIN: 20, Ops.POW: 30, Ops.SQRT: 6, Ops.RECIPROCAL: 4, Ops.FDIV: 4, Ops.CDIV: 8,
-          Ops.CMOD: 10, Ops.FLOORDIV: 8, Ops.FLOORMOD: 10, Ops.THREEFRY: 120}
+_HEAVY = {
+    Ops.EXP2: 12,
+    Ops.LOG2: 14,
+    Ops.SIN: 20,
+    Ops.POW: 30,
+    Ops.SQRT: 6,
+    Ops.RECIPROCAL: 4,
+    Ops.FDIV: 4,
+    Ops.CDIV: 8,
+    Ops.CMOD: 10,
+    Ops.FLOORDIV: 8,
+    Ops.FLOORMOD: 10,
+    Ops.THREEFRY: 120,
+}
 _COUNTED = GroupOp.ALU | {Ops.CAST, Ops.BITCAST, Ops.INDEX, Ops.STORE}
 
 
@@ -67,7 +79,9 @@ def _work(k: Kernel) -> list[Work]:
         chain: dict[UOp, None] = {}
         for r in u.ranges:
             chain.update(around.get(r, {r: None}))
-        weight = GATED_COST if access is not None and access.gate is not None and u.tag != UNUSED else _HEAVY.get(u.op, 1)
+        weight = (
+            GATED_COST if access is not None and access.gate is not None and u.tag != UNUSED else _HEAVY.get(u.op, 1)
+        )
         out.append(Work(u, chain, float(weight), access))
     return out
 
@@ -200,8 +214,14 @@ def _choose_lanes(k: Kernel, work: list[Work]) -> None:
         try_opt(k, Opt(OptOps.LANE, k.number(k.root_axis[r]), n))
 
 
-def _with_more(k: Kernel, work: list[Work], lanes: dict[UOp, int], candidates: dict[UOp, int], apart: set[tuple[UOp, UOp]],
-               operands: dict[UOp, dict[UOp, None]]) -> dict[UOp, int]:
+def _with_more(
+    k: Kernel,
+    work: list[Work],
+    lanes: dict[UOp, int],
+    candidates: dict[UOp, int],
+    apart: set[tuple[UOp, UOp]],
+    operands: dict[UOp, dict[UOp, None]],
+) -> dict[UOp, int]:
     """``lanes`` and every further axis that shares no value with them and lowers the cost."""
     for r, n in candidates.items():
         if all((r, x) in apart for x in lanes):
@@ -218,7 +238,11 @@ def _tile(k: Kernel, work: list[Work]) -> None:
     if main is None:
         _tile_elementwise(k, work)
         return
-    body = [w for w in work if w.access is not None and not w.access.written and any(r in w.node.ranges for r in main.src[1:])]
+    body = [
+        w
+        for w in work
+        if w.access is not None and not w.access.written and any(r in w.node.ranges for r in main.src[1:])
+    ]
     tiles = _tile_axes(k, main, body)
     if not tiles:
         _tile_reduction(k, main, body)
@@ -265,7 +289,9 @@ def _unroll(k: Kernel, work: list[Work]) -> None:
     """Short reduction loops are unrolled whole, long ones until an iteration has some independent work."""
     copies = int(prod(a.length or 1 for a in k.of_kind(AxisType.UPCAST)))
     for owner in k.reduces:
-        inner = [a for a in k.reduce_axes if a.kind is AxisType.REDUCE and a.root in owner.src[1:] and a.length is not None]
+        inner = [
+            a for a in k.reduce_axes if a.kind is AxisType.REDUCE and a.root in owner.src[1:] and a.length is not None
+        ]
         if not inner or any(u is not owner and u in owner.src[0].toposort() for u in k.reduces):
             continue
         cost = sum(_instructions(k, w) for w in work if any(a.root in w.node.ranges for a in inner)) * copies
@@ -316,4 +342,10 @@ def _length_of_root(k: Kernel, r: UOp) -> int:
 
 def _length_in_loops(k: Kernel, r: UOp) -> int:
     """Iterations that are still loops."""
-    return int(prod(a.length or 1 for a in k.axes if a.root is r and a.kind not in (AxisType.LANE, AxisType.UPCAST, AxisType.UNROLL)))
+    return int(
+        prod(
+            a.length or 1
+            for a in k.axes
+            if a.root is r and a.kind not in (AxisType.LANE, AxisType.UPCAST, AxisType.UNROLL)
+        )
+    )

@@ -1,13 +1,14 @@
 """From the optimised kernel to the graph that is linearised: unrolls, vectorises and gives every value its width.
 
-Takes a kernel whose RANGEs carry their final AxisType (weak index expressions, INDEX as a value, REDUCE); gives a graph of
-strong nodes with LOAD, STORE, accumulators and closed loops. Each small node is visited once. What it becomes is a list
-with one entry per combination of the UPCAST and UNROLL ranges it depends on (``mask``); a value that depends on a LANE
-range is a vector. Weak integers stay ``Int`` values until something needs a node, so copies of an access share their base.
+Takes a kernel whose RANGEs carry their final AxisType (weak index expressions, INDEX as a value, REDUCE); gives a
+graph of strong nodes with LOAD, STORE, accumulators and closed loops. Each small node is visited once. What it
+becomes is a list with one entry per combination of the UPCAST and UNROLL ranges it depends on (``mask``); a value
+that depends on a LANE range is a vector. Weak integers stay ``Int`` values until something needs a node, so copies of
+an access share their base.
 
-Invariants: a RANGE of the result has exactly one END; no result node is weak except literals under a CAST, lane numbers
-and access sizes; a vector node has one register's worth of lanes. Memory accesses are in ``memory.py``, reductions and
-loop ends in ``loops.py``, vectors in ``vectors.py``.
+Invariants: a RANGE of the result has exactly one END; no result node is weak except literals under a CAST, lane
+numbers and access sizes; a vector node has one register's worth of lanes. Memory accesses are in ``memory.py``,
+reductions and loop ends in ``loops.py``, vectors in ``vectors.py``.
 """
 from __future__ import annotations
 
@@ -428,9 +429,15 @@ class Expander(MemoryMixin, LoopMixin):
 
 _BOOL_OP = {Ops.ADD: Ops.OR, Ops.MUL: Ops.AND, Ops.MAX: Ops.OR}
 _FOLD: dict[Ops, Callable[..., bool]] = {
-    Ops.AND: lambda a, b: a and b, Ops.OR: lambda a, b: a or b, Ops.XOR: lambda a, b: a != b, Ops.CMPNE: lambda a, b: a != b,
-    Ops.CMPEQ: lambda a, b: a == b, Ops.CMPLT: lambda a, b: a < b, Ops.SUB: lambda a, b: a or not b,
-    Ops.MULACC: lambda a, b, c: a and b or c}
+    Ops.AND: lambda a, b: a and b,
+    Ops.OR: lambda a, b: a or b,
+    Ops.XOR: lambda a, b: a != b,
+    Ops.CMPNE: lambda a, b: a != b,
+    Ops.CMPEQ: lambda a, b: a == b,
+    Ops.CMPLT: lambda a, b: a < b,
+    Ops.SUB: lambda a, b: a or not b,
+    Ops.MULACC: lambda a, b, c: a and b or c,
+}
 
 _HANDLERS: dict[Ops, Callable[[Expander, UOp], None]] = {
     Ops.CONST: Expander.const, Ops.RANGE: Expander.range, Ops.SPECIAL: Expander.special, Ops.PARAM: Expander.param,

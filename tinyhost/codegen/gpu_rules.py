@@ -1,13 +1,13 @@
 """Hand rules for targets with a grid of workgroups: copies, workgroup threads and grouped reductions.
 
-Takes a ``Kernel`` without Opts whose output axes are GLOBAL; applies Opts. Few outputs and a long reduction: threads of a
-group share it. Loads that stand still along an output axis are reused by copies along it. What is left of the output axes
-is cut into workgroups of up to 128 threads, the axis that memory is contiguous along first.
+Takes a ``Kernel`` without Opts whose output axes are GLOBAL; applies Opts. Few outputs and a long reduction: threads
+of a group share it. Loads that stand still along an output axis are reused by copies along it. What is left of the
+output axes is cut into workgroups of up to 128 threads, the axis that memory is contiguous along first.
 """
 from __future__ import annotations
 
-from tinyhost.codegen.tiles import try_opt
 from tinyhost.codegen.kernel import Axis, Kernel
+from tinyhost.codegen.tiles import try_opt
 from tinyhost.helpers import prod
 from tinyhost.ops import AxisType
 from tinyhost.uop import Opt, OptOps

@@ -1,10 +1,11 @@
 """A kernel under optimisation: its axes as data, and the small graph that results.
 
-Takes a small kernel (one closer per RANGE); Opts only change ``Axis`` records and the tree of splits under each original
-RANGE, so trying many costs nothing. ``rewritten`` substitutes all of it in one pass. A split of an axis whose length the
-amount does not divide covers the end in one of three ways: ``CLAMP`` lets the last block overlap the one before (the same
-values are computed twice), ``TAIL`` gives a reduction an extra masked block, ``RAGGED`` gives the inner loop a bound that
-depends on the outer index. Nothing here decides what is good; that is ``cpu_rules.py`` and ``gpu_rules.py``.
+Takes a small kernel (one closer per RANGE); Opts only change ``Axis`` records and the tree of splits under each
+original RANGE, so trying many costs nothing. ``rewritten`` substitutes all of it in one pass. A split of an axis
+whose length the amount does not divide covers the end in one of three ways: ``CLAMP`` lets the last block overlap the
+one before (the same values are computed twice), ``TAIL`` gives a reduction an extra masked block, ``RAGGED`` gives
+the inner loop a bound that depends on the outer index. Nothing here decides what is good; that is ``cpu_rules.py``
+and ``gpu_rules.py``.
 """
 from __future__ import annotations
 
@@ -19,9 +20,20 @@ from tinyhost.ops import AxisType, GroupOp, Ops
 from tinyhost.renderer.base import Renderer
 from tinyhost.uop import KernelInfo, Opt, UOp
 
-SORT_KEY = {AxisType.DEVICE: -2, AxisType.WEAK: -1, AxisType.LOOP: -1, AxisType.GLOBAL: 0, AxisType.THREAD: 0, AxisType.WARP: 1,
-            AxisType.LOCAL: 2, AxisType.GROUP_REDUCE: 2, AxisType.UPCAST: 3, AxisType.REDUCE: 4, AxisType.UNROLL: 5,
-            AxisType.LANE: 6}
+SORT_KEY = {
+    AxisType.DEVICE: -2,
+    AxisType.WEAK: -1,
+    AxisType.LOOP: -1,
+    AxisType.GLOBAL: 0,
+    AxisType.THREAD: 0,
+    AxisType.WARP: 1,
+    AxisType.LOCAL: 2,
+    AxisType.GROUP_REDUCE: 2,
+    AxisType.UPCAST: 3,
+    AxisType.REDUCE: 4,
+    AxisType.UNROLL: 5,
+    AxisType.LANE: 6,
+}
 
 
 _CONVERTING = GroupOp.Comparison | {Ops.CAST}
@@ -86,7 +98,9 @@ def leaves(axis: Axis) -> list[Axis]:
 
 
 def product_of(u: UOp) -> UOp | None:
-    """The product that a REDUCE sums, perhaps under a condition (WHERE(cond, a * b, 0)); None if it is no sum of products."""
+    """The product that a REDUCE sums, perhaps under a condition (WHERE(cond, a * b, 0)); None if it is no sum of
+    products.
+    """
     x = u.src[0]
     if x.op is Ops.WHERE and x.src[2].is_const and x.src[2].const_value == 0:
         x = x.src[1]
@@ -144,7 +158,9 @@ class Kernel:
     @property
     def output_axes(self) -> list[Axis]:
         """Loop or launch axes of the stores."""
-        return [a for a in self.sorted_axes if not a.reduce and a.kind in (AxisType.WEAK, AxisType.LOOP, AxisType.GLOBAL)]
+        return [
+            a for a in self.sorted_axes if not a.reduce and a.kind in (AxisType.WEAK, AxisType.LOOP, AxisType.GLOBAL)
+        ]
 
     def of_kind(self, *kinds: AxisType) -> list[Axis]:
         """Axes of some kinds, in order."""
@@ -193,7 +209,9 @@ class Kernel:
         cover = Cover.EXACT if exact else cover
         rest = total // amount if exact or cover is Cover.TAIL else ceildiv(total, amount)
         outer_size, inner_size = (amount, rest) if top else (rest, amount)
-        outer = Axis((*axis.ids, 0), outer_size, kind if top else axis.kind, axis.root, axis.stride * inner_size, axis.reduce)
+        outer = Axis(
+            (*axis.ids, 0), outer_size, kind if top else axis.kind, axis.root, axis.stride * inner_size, axis.reduce
+        )
         inner = Axis((*axis.ids, 1), inner_size, axis.kind if top else kind, axis.root, axis.stride, axis.reduce)
         axis.split = Split(outer, inner, inner_size, total, cover)
         if cover is Cover.RAGGED:
@@ -207,7 +225,9 @@ class Kernel:
     def _widen(self, axis: Axis, amount: int, kind: AxisType, cover: Cover) -> Axis | None:
         """Where ``axis`` counts the blocks of an uneven split, make the blocks wider instead of cutting it again."""
         above = next((s for s in self.splits() if s.outer is axis), None)
-        if above is None or above.cover is Cover.RAGGED or (axis.length or 0) % amount == 0 and above.cover is Cover.EXACT:
+        if above is None or any(axis is p for _, panel in self.staged for a in panel for p in leaves(a)):
+            return None
+        if above.cover is Cover.RAGGED or (axis.length or 0) % amount == 0 and above.cover is Cover.EXACT:
             return None
         block, total = above.amount * amount, above.total
         if block > total:
@@ -246,5 +266,13 @@ class Kernel:
         """The KernelInfo of the result."""
         old: KernelInfo = self.sink.arg if isinstance(self.sink.arg, KernelInfo) else KernelInfo()
         order = old.loop_order if self.order is None else tuple(p.ids for a in self.order for p in leaves(a))
-        return KernelInfo(old.name, tuple(a.kind for a in self.sorted_axes), self.dont_use_locals, tuple(self.applied), None,
-                          old.estimates, old.beam, order)
+        return KernelInfo(
+            old.name,
+            tuple(a.kind for a in self.sorted_axes),
+            self.dont_use_locals,
+            tuple(self.applied),
+            None,
+            old.estimates,
+            old.beam,
+            order,
+        )

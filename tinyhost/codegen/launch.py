@@ -1,8 +1,8 @@
 """Launch indices: axes that the hardware or the launcher runs become SPECIALs, or the scalar ``core_id``.
 
-GLOBAL axes become ``gidx0..2`` and LOCAL ones ``lidx0..2`` (without workgroup threads, ``idx0..2``); more than three are
-merged, one above its limit is factored into two. THREAD becomes the parameter ``core_id``, DEVICE ``_device_num``. Works on
-the small kernel; what was a RANGE becomes index arithmetic that the expansion simplifies.
+GLOBAL axes become ``gidx0..2`` and LOCAL ones ``lidx0..2`` (without workgroup threads, ``idx0..2``); more than three
+are merged, one above its limit is factored into two. THREAD becomes the parameter ``core_id``, DEVICE
+``_device_num``. Works on the small kernel; what was a RANGE becomes index arithmetic that the expansion simplifies.
 """
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def add_launch_indices(sink: UOp, renderer: Renderer) -> UOp:
     groups = [r for r in ranges if r.arg[-1] in _GLOBAL]
     threads = [r for r in ranges if r.arg[-1] in _LOCAL]
     caps, swap = renderer.caps, {}
-    swap.update(_indices(sorted(groups, key=lambda r: r.arg[:-1]), "gidx" if caps.locals else "idx", caps.global_max, True))
+    swap.update(
+        _indices(sorted(groups, key=lambda r: r.arg[:-1]), "gidx" if caps.locals else "idx", caps.global_max, True)
+    )
     swap.update(_indices(sorted(threads, key=lambda r: (r.arg[-1] is AxisType.GROUP_REDUCE, r.arg[:-1])), "lidx",
                          caps.local_max, False))
     for r in ranges:

@@ -1,12 +1,12 @@
 """Index arithmetic of the expanded kernel: sums of (strong node * integer) plus a constant.
 
-Takes weak integer expressions one node at a time and keeps each as a ``Lin``; gives int32 or int64 nodes when a value is
-needed. Because constants of unrolled iterations only change ``Lin.const``, all copies of an access share one base node
-and differ in a literal offset. Terms are added outermost loop first, so that every partial sum can leave the inner loops.
-An expression that is not linear in the vector lane becomes a ``Lanes``: one ``Lin`` per lane.
+Takes weak integer expressions one node at a time and keeps each as a ``Lin``; gives int32 or int64 nodes when a value
+is needed. Because constants of unrolled iterations only change ``Lin.const``, all copies of an access share one base
+node and differ in a literal offset. Terms are added outermost loop first, so that every partial sum can leave the
+inner loops. An expression that is not linear in the vector lane becomes a ``Lanes``: one ``Lin`` per lane.
 
-Division is by positive literals; a dividend that may be negative is moved up by a multiple of the divisor first, so the
-emitted division is always of non-negative numbers.
+Division is by positive literals; a dividend that may be negative is moved up by a multiple of the divisor first, so
+the emitted division is always of non-negative numbers.
 """
 from __future__ import annotations
 

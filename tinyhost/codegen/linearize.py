@@ -1,8 +1,10 @@
-"""From the expanded graph to the list that a renderer takes: loops in order, each node in the outermost loop it may be in.
+"""From the expanded graph to the list that a renderer takes: loops in order, each node in the outermost loop it may
+be in.
 
-A node stands in the innermost of the loops whose RANGEs it depends on, so whatever does not change in a loop is outside
-of it. Inside one loop body the order is the depth-first order of the graph, which keeps values close to their uses; a
-whole loop stands where its END stands. Two passes over the nodes, no priorities: the nesting was fixed by the ranks.
+A node stands in the innermost of the loops whose RANGEs it depends on, so whatever does not change in a loop is
+outside of it. Inside one loop body the order is the depth-first order of the graph, which keeps values close to their
+uses; a whole loop stands where its END stands. Two passes over the nodes, no priorities: the nesting was fixed by the
+ranks.
 """
 from __future__ import annotations
 
@@ -85,8 +87,10 @@ def _nest(order: list[UOp], masks: dict[UOp, int], loops: dict[UOp, _Loop]) -> N
         lp.depth = len(outer) + 1
         lp.parent = max(outer, key=lambda o: o.depth, default=None)
         if lp.parent is not None and mask & ~(around[lp.parent.range] | 1 << lp.parent.bit):  # type: ignore[index]
-            raise ValueError(f"loop {lp.range.arg} is inside loops that do not contain each other: "
-                             f"{[o.range.arg for o in outer if o.range is not None]}; give a loop order that nests them")
+            raise ValueError(
+                f"loop {lp.range.arg} is inside loops that do not contain each other: "
+                f"{[o.range.arg for o in outer if o.range is not None]}; give a loop order that nests them"
+            )
 
 
 def _transitive(around: dict[UOp, int], loops: dict[UOp, _Loop]) -> None:

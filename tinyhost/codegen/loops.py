@@ -1,9 +1,9 @@
 """Loops of the expanded kernel: reductions become accumulators, ENDs close one RANGE each, shared loops are one loop.
 
 A REDUCE over loop ranges keeps one REG accumulator per copy of its result: stored with the identity before the loop,
-loaded, combined and stored in it, loaded after its END. REDUCEs over the same ranges update in the same loop. Unrolled
-ranges of a REDUCE that also loops are combined in order inside the body; a REDUCE over unrolled or LANE ranges alone is a
-tree over values. Products that are summed contract to MULACC where the target has it.
+loaded, combined and stored in it, loaded after its END. REDUCEs over the same ranges update in the same loop.
+Unrolled ranges of a REDUCE that also loops are combined in order inside the body; a REDUCE over unrolled or LANE
+ranges alone is a tree over values. Products that are summed contract to MULACC where the target has it.
 
 Stores of the kernel that end in the same ranges share those loops. What two closers may share was decided before
 (``nests.py``); the nesting is ``Expander.rank``.
@@ -57,9 +57,13 @@ class LoopMixin:
         self.deferred = {u: None for u in sink.src if u.op is Ops.END and u not in used}
 
     def order_copies(self: "Expander", copied: list[UOp]) -> None:
-        """Copies along the axis of the vector lane change fastest: a broadcast scalar is used by all vectors, then dead."""
+        """Copies along the axis of the vector lane change fastest: a broadcast scalar is used by all vectors, then
+        dead.
+        """
         lanes = {r.arg[0] for r in copied if r.arg[-1] is AxisType.LANE}
-        for r in sorted((r for r in copied if r.arg[-1] is not AxisType.LANE), key=lambda r: (r.arg[0] in lanes, r.arg[:-1])):
+        for r in sorted(
+            (r for r in copied if r.arg[-1] is not AxisType.LANE), key=lambda r: (r.arg[0] in lanes, r.arg[:-1])
+        ):
             self._bit(r, int(r.src[0].const_value))
 
     def reduce_sources(self: "Expander", u: UOp) -> tuple[UOp, ...]:

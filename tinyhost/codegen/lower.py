@@ -49,7 +49,13 @@ def _may_need_lowering(u: UOp, native: frozenset[Ops]) -> bool:
         return x.op is not Ops.CONST and x.dtype.is_float and not u.arg.is_float or u.arg is dtypes.bool
     if op not in GroupOp.ALU or u.dtype.is_weak:
         return False
-    return op not in native or op in _GUARDED or not u.dtype.is_float and op not in GroupOp.Comparison and op is not Ops.WHERE
+    return (
+        op not in native
+        or op in _GUARDED
+        or not u.dtype.is_float
+        and op not in GroupOp.Comparison
+        and op is not Ops.WHERE
+    )
 
 
 def lower_scalar(renderer: Renderer) -> Callable[[UOp], UOp]:

@@ -1,9 +1,9 @@
 """Accesses of the expanded kernel: which places are scalars, vectors or gathers, and where gates go.
 
 A place is INDEX(storage, index) or, with coefficient 1 along the lane, SHRINK(storage, index, lanes). A gate
-(WHERE(cond, index, Invalid) in the small kernel) becomes the gate of the LOAD or STORE; WHERE(cond, load, other) over the
-same gate becomes the load's alternative. Whatever a target cannot do as one vector access (strides, gates along the lane
-without masks) is one scalar access per lane.
+(WHERE(cond, index, Invalid) in the small kernel) becomes the gate of the LOAD or STORE; WHERE(cond, load, other) over
+the same gate becomes the load's alternative. Whatever a target cannot do as one vector access (strides, gates along
+the lane without masks) is one scalar access per lane.
 """
 from __future__ import annotations
 
@@ -121,7 +121,9 @@ class MemoryMixin:
         width, start = self._shape_of_access(at)
         if isinstance(start, Lin) and (wide_gate == 1 or width > 1 and self.renderer.caps.masked):
             if width == 1:
-                return UOp(Ops.LOAD, (self.place(base, start), other, gate) if gated else (self.place(base, start),), hint)
+                return UOp(
+                    Ops.LOAD, (self.place(base, start), other, gate) if gated else (self.place(base, start),), hint
+                )
             place = self.vector_place(base, start, width)
             node = UOp(Ops.LOAD, (place, vectors.splat(other, width), gate) if gated else (place,), hint)
             return vectors.mark_width(node, width)
@@ -173,7 +175,9 @@ class MemoryMixin:
         vectors, ints = self.vectors, self.ints
         width, start = self._shape_of_access(at)
         if width == 1 and vectors.is_vector(value):
-            raise ValueError("a store that does not move along the vector lane cannot store a vector: choose another LANE axis")
+            raise ValueError(
+                "a store that does not move along the vector lane cannot store a vector: choose another LANE axis"
+            )
         if isinstance(start, Lin) and (vectors.width(gate) == 1 or self.renderer.caps.masked):
             place = self.place(base, start) if width == 1 else self.vector_place(base, start, width)
             full = vectors.splat(value, width)

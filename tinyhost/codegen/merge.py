@@ -67,8 +67,16 @@ def _pairs(nodes: list[UOp], blocked: set[UOp]) -> list[tuple[UOp, UOp]]:
             continue
         rs = [r for r in sorted(ranges_of(u), key=lambda r: r.arg[:-1]) if r.src[0].op is not Ops.NOOP]
         for a, b in list(zip(rs, rs[1:]))[::-1]:
-            if (a, b) not in seen and a not in blocked and b not in blocked and a.src[0].is_const and b.src[0].is_const \
-                    and closers[a] == closers[b] and a.arg[-1] is b.arg[-1] and a.arg[-1] in _MERGED:
+            if (
+                (a, b) not in seen
+                and a not in blocked
+                and b not in blocked
+                and a.src[0].is_const
+                and b.src[0].is_const
+                and closers[a] == closers[b]
+                and a.arg[-1] is b.arg[-1]
+                and a.arg[-1] in _MERGED
+            ):
                 seen.add((a, b))
                 out.append((a, b))
     return out

@@ -14,7 +14,13 @@ def kernel_name(k: Kernel) -> str:
     """The name of a kernel whose Opts are applied."""
     out = "r" if k.reduces else "E"
     for a in k.sorted_axes:
-        size = str(a.size) if isinstance(a.size, int) else a.size.render() if a.size.op is not a.size.op.WHERE else f"{a.size.src[2].arg}"
+        size = (
+            str(a.size)
+            if isinstance(a.size, int)
+            else a.size.render()
+            if a.size.op is not a.size.op.WHERE
+            else f"{a.size.src[2].arg}"
+        )
         color = "BLUE" if a.kind is AxisType.GLOBAL and k.dont_use_locals else _COLORS.get(a.kind)
         out += colored("_", "BLACK") + colored(size, color)
     return out

@@ -1,8 +1,8 @@
 """Loop nests of the small kernel: each RANGE gets one closer, and loops get an order.
 
-A closer is a REDUCE or an END. Two closers may share a RANGE when neither needs the other's result and they close the same
-ranges (REDUCEs), or share the outer part of their nests (ENDs). Otherwise the later one gets RANGEs of its own here, so
-that a softmax (a maximum, then a sum over the same axis) becomes loops one after the other.
+A closer is a REDUCE or an END. Two closers may share a RANGE when neither needs the other's result and they close the
+same ranges (REDUCEs), or share the outer part of their nests (ENDs). Otherwise the later one gets RANGEs of its own
+here, so that a softmax (a maximum, then a sum over the same axis) becomes loops one after the other.
 """
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from tinyhost.codegen.kernel import Axis, Cover, Kernel, product_of
+from tinyhost.codegen.kernel import Axis, Cover, Kernel, leaves, product_of
 from tinyhost.codegen.pad import pad_axis
 from tinyhost.errors import KernelOptError
 from tinyhost.ops import AxisType, Ops
@@ -76,15 +76,28 @@ def _check_kind(axis: Axis, opt: Opt, kinds: tuple[AxisType, ...]) -> None:
 def _cover(k: Kernel, axis: Axis, amount: int, opt: Opt) -> Cover:
     """How a split of an output axis may cover what its amount does not divide."""
     if (axis.length or 0) % amount and k.in_place:
-        raise _fail(opt, f"{amount} does not divide the {axis.length} steps of {axis}, and a kernel that reads what it writes "
-                         "may compute no element twice")
+        raise _fail(
+            opt,
+            f"{amount} does not divide the {axis.length} steps of {axis}, and a kernel that reads what it writes "
+            "may compute no element twice",
+        )
     return Cover.CLAMP
+
+
+def _check_staged(k: Kernel, axis: Axis, opt: Opt) -> None:
+    """Copies and lanes of a staged operand are part of its panel."""
+    for operand, panel in k.staged:
+        if axis.root in operand.ranges and all(axis is not p for a in panel for p in leaves(a)):
+            raise _fail(
+                opt, f"the operand that was staged moves along {axis}, which is no axis of its panel; STAGE comes last"
+            )
 
 
 # *** copies ***
 def _upcast(k: Kernel, opt: Opt) -> Axis:
     axis = _axis(k, opt)
     _check_kind(axis, opt, (*_LOOPS, AxisType.LOCAL))
+    _check_staged(k, axis, opt)
     amount = _amount(axis, opt)
     tile = amount
     for a in k.of_kind(AxisType.UPCAST):
@@ -98,6 +111,7 @@ def _upcast(k: Kernel, opt: Opt) -> Axis:
 
 def _unroll(k: Kernel, opt: Opt) -> Axis:
     axis = _reduce_axis(k, opt)
+    _check_staged(k, axis, opt)
     amount = _amount(axis, opt, k.caps.max_unroll, "the target")
     if axis.kind is AxisType.GROUP_REDUCE and (axis.length or 0) % amount:
         raise _fail(opt, f"{amount} does not divide the {axis.length} steps of {axis}")
@@ -111,14 +125,19 @@ def _reduce_cover(k: Kernel, axis: Axis, amount: int, opt: Opt) -> Cover:
     ops = {u.arg[0] for u in k.reduces if axis.root in u.src[1:]}
     if ops == {Ops.MAX}:
         return Cover.CLAMP
-    if axis.ids != axis.root.arg[:-1] and axis.ids[len(axis.root.arg) - 1:] != (0,) * (len(axis.ids) - len(axis.root.arg) + 1):
-        raise _fail(opt, f"{amount} does not divide the {axis.length} steps of {axis}, which is the inner part of a split")
+    if axis.ids != axis.root.arg[:-1] and axis.ids[len(axis.root.arg) - 1 :] != (0,) * (
+        len(axis.ids) - len(axis.root.arg) + 1
+    ):
+        raise _fail(
+            opt, f"{amount} does not divide the {axis.length} steps of {axis}, which is the inner part of a split"
+        )
     return Cover.TAIL
 
 
 def _lane(k: Kernel, opt: Opt) -> Axis:
     axis = _axis(k, opt)
     _check_kind(axis, opt, (*_LOOPS, AxisType.REDUCE))
+    _check_staged(k, axis, opt)
     if not k.caps.vector_bytes:
         raise _fail(opt, "the target has no vector registers")
     amount = _amount(axis, opt, k.caps.vector_bytes, "the widest vector register")
@@ -198,12 +217,16 @@ def _group(k: Kernel, opt: Opt) -> Axis:
         raise _fail(opt, f"{amount} does not divide the {axis.length} steps of {axis}")
     owner = next(u for u in k.reduces if axis.root in u.src[1:])
     if any(u is not owner and owner in u.toposort() for u in k.reduces):
-        raise _fail(opt, f"the reduction over {axis} is inside another one, whose loop cannot hold a barrier for all threads")
+        raise _fail(
+            opt, f"the reduction over {axis} is inside another one, whose loop cannot hold a barrier for all threads"
+        )
     shared = amount * owner.dtype.itemsize
     for a in k.of_kind(AxisType.LOCAL, AxisType.GROUP_REDUCE, AxisType.UPCAST):
         shared *= a.length or 1
     if shared > k.caps.shared_bytes:
-        raise _fail(opt, f"the partial results need {shared} bytes of workgroup memory, the target has {k.caps.shared_bytes}")
+        raise _fail(
+            opt, f"the partial results need {shared} bytes of workgroup memory, the target has {k.caps.shared_bytes}"
+        )
     _check_workgroup(k, amount, opt)
     return k.split(axis, amount, AxisType.GROUP_REDUCE, top=opt.op is OptOps.GROUPTOP)
 
@@ -214,9 +237,17 @@ def _partial_sums(k: Kernel, axis: Axis, opt: Opt) -> Axis:
     if (axis.length or 0) % amount or amount == axis.length:
         raise _fail(opt, f"{amount} parts do not divide the {axis.length} steps of {axis} into parts of several steps")
     store = k.ends[0].src[0] if len(k.ends) == 1 and len(k.sink.src) == 1 else None
-    if store is None or store.op is not Ops.STORE or store.src[1].op is not Ops.REDUCE or store.src[1].arg[0] is not Ops.ADD or \
-            axis.root not in store.src[1].src[1:] or store.src[1].dtype is not store.src[0].dtype:
-        raise _fail(opt, "partial sums are kept in the output, so the kernel must store one sum over this axis as it is")
+    if (
+        store is None
+        or store.op is not Ops.STORE
+        or store.src[1].op is not Ops.REDUCE
+        or store.src[1].arg[0] is not Ops.ADD
+        or axis.root not in store.src[1].src[1:]
+        or store.src[1].dtype is not store.src[0].dtype
+    ):
+        raise _fail(
+            opt, "partial sums are kept in the output, so the kernel must store one sum over this axis as it is"
+        )
     if k.in_place or any(s.cover is not Cover.EXACT for s in k.splits()):
         raise _fail(opt, "no element may be computed twice where the output holds partial sums")
     outer = k.split(axis, amount, AxisType.LOOP, top=True)
@@ -274,8 +305,11 @@ def _reorder(k: Kernel, opt: Opt) -> None:
         inside = u.src[0].ranges.keys() - mine
         for i, a in enumerate(order):
             if a.root in mine and a is not k.partial and any(b.root in inside for b in order[i + 1:]):
-                raise _fail(opt, f"{a} is reduced inside {[b for b in order[i + 1:] if b.root in inside]}: loops of a store "
-                                 "and of outer reductions stay outside of the reductions they contain")
+                raise _fail(
+                    opt,
+                    f"{a} is reduced inside {[b for b in order[i + 1 :] if b.root in inside]}: loops of a store "
+                    "and of outer reductions stay outside of the reductions they contain",
+                )
     k.order = tuple(order)
 
 
@@ -294,16 +328,26 @@ def _stage(k: Kernel, opt: Opt) -> None:
         return
     operand = product.src[opt.axis]
     axes = k.sorted_axes
-    if not isinstance(opt.arg, tuple) or not opt.arg or not all(isinstance(i, int) and 0 <= i < len(axes) for i in opt.arg):
-        raise _fail(opt, f"its argument is the panel's axes from the outermost, numbers below {len(axes)}, got {opt.arg!r}")
+    if (
+        not isinstance(opt.arg, tuple)
+        or not opt.arg
+        or not all(isinstance(i, int) and 0 <= i < len(axes) for i in opt.arg)
+    ):
+        raise _fail(
+            opt, f"its argument is the panel's axes from the outermost, numbers below {len(axes)}, got {opt.arg!r}"
+        )
     panel = tuple(axes[i] for i in opt.arg)
     mine = set(u.src[1:])
     missing = [a for a in axes if a.root in operand.ranges and a not in panel and a is not k.partial and
                (a.root in mine or a.kind in (AxisType.UPCAST, AxisType.UNROLL, AxisType.LANE))]
     if missing:
-        raise _fail(opt, f"the operand moves along {missing} inside one iteration of the panel, which must be part of it")
+        raise _fail(
+            opt, f"the operand moves along {missing} inside one iteration of the panel, which must be part of it"
+        )
     if any(s.cover is Cover.TAIL for s in k.splits() if any(a.root is s.outer.root for a in panel)):
         raise _fail(opt, "an axis of the panel has a masked last block")
+    if still := [a for a in panel if a.root not in operand.ranges]:
+        raise _fail(opt, f"the operand does not move along {still}")
     if any(a.length is None for a in panel):
         raise _fail(opt, f"the panel has an axis of unknown length: {[a for a in panel if a.length is None]}")
     if k.staged:
@@ -316,7 +360,9 @@ def _stage_results(k: Kernel, opt: Opt) -> None:
     if len(k.ends) != 1 or len(k.sink.src) != 1 or k.ends[0].src[0].op is not Ops.STORE:
         raise _fail(opt, "results are staged for kernels of one store")
     if not lanes or opt.arg != () or k.staged_results:
-        raise _fail(opt, f"it stages the tile of a vector axis of the output, with the argument (), once; got {opt.arg!r}")
+        raise _fail(
+            opt, f"it stages the tile of a vector axis of the output, with the argument (), once; got {opt.arg!r}"
+        )
     if k.staged and k.staged[0][0].dtype is not k.ends[0].src[0].src[1].dtype:
         raise _fail(opt, f"the arena holds {k.staged[0][0].dtype}, the results are {k.ends[0].src[0].src[1].dtype}")
     if k.in_place and k.partial is None:
@@ -325,7 +371,16 @@ def _stage_results(k: Kernel, opt: Opt) -> None:
 
 
 _ACTIONS: dict[OptOps, Callable[[Kernel, Opt], Any]] = {
-    OptOps.UPCAST: _upcast, OptOps.UNROLL: _unroll, OptOps.LANE: _lane, OptOps.THREAD: _thread, OptOps.LOCAL: _local,
-    OptOps.GROUP: _group, OptOps.GROUPTOP: _group, OptOps.NOLOCALS: _nolocals, OptOps.PADTO: _padto, OptOps.SWAP: _swap, OptOps.REORDER: _reorder,
+    OptOps.UPCAST: _upcast,
+    OptOps.UNROLL: _unroll,
+    OptOps.LANE: _lane,
+    OptOps.THREAD: _thread,
+    OptOps.LOCAL: _local,
+    OptOps.GROUP: _group,
+    OptOps.GROUPTOP: _group,
+    OptOps.NOLOCALS: _nolocals,
+    OptOps.PADTO: _padto,
+    OptOps.SWAP: _swap,
+    OptOps.REORDER: _reorder,
     OptOps.STAGE: _stage,
 }

@@ -1,9 +1,9 @@
 """to_program: a kernel becomes a PROGRAM. This file is the table of contents of code generation.
 
 Takes a kernel's SINK (weak index expressions, INDEX as a value, REDUCE and END over RANGEs) and a renderer; gives
-PROGRAM(SINK, LINEAR, SOURCE, BINARY). The graph stays small until ``expand``, which makes all copies, vectors and strong
-dtypes in one walk; after it only the target's own rules and the linear order are left. ``docs/codegen.md`` says what holds
-between the steps.
+PROGRAM(SINK, LINEAR, SOURCE, BINARY). The graph stays small until ``expand``, which makes all copies, vectors and
+strong dtypes in one walk; after it only the target's own rules and the linear order are left. ``docs/codegen.md``
+says what holds between the steps.
 """
 from __future__ import annotations
 
@@ -48,7 +48,11 @@ def to_program(ast: UOp, renderer: Renderer) -> UOp:
     if DEBUG.value >= 5:
         print(source)
     binary = renderer.compiler.compile(source)
-    return UOp(Ops.PROGRAM, (sink, UOp(Ops.LINEAR, tuple(uops)), UOp(Ops.SOURCE, (), source), UOp(Ops.BINARY, (), binary)), info)
+    return UOp(
+        Ops.PROGRAM,
+        (sink, UOp(Ops.LINEAR, tuple(uops)), UOp(Ops.SOURCE, (), source), UOp(Ops.BINARY, (), binary)),
+        info,
+    )
 
 
 def optimised(ast: UOp, renderer: Renderer) -> UOp:
@@ -86,7 +90,16 @@ def linear_program(sink: UOp, renderer: Renderer) -> list[UOp]:
     return linearize(sink)
 
 
-_INFO_FIELDS = ("name", "axis_types", "dont_use_locals", "applied_opts", "opts_to_apply", "estimates", "beam", "loop_order")
+_INFO_FIELDS = (
+    "name",
+    "axis_types",
+    "dont_use_locals",
+    "applied_opts",
+    "opts_to_apply",
+    "estimates",
+    "beam",
+    "loop_order",
+)
 
 
 def _with_estimates(info: KernelInfo, program: ProgramInfo) -> KernelInfo:
@@ -102,7 +115,10 @@ def _sink_last(uops: list[UOp], sink: UOp) -> list[UOp]:
 def number_scalars(sink: UOp) -> UOp:
     """Give scalar parameters slots after those of the storage: variables by name, ``core_id`` last."""
     params = [u for u in sink.toposort() if u.op is Ops.PARAM]
-    scalars = sorted((u for u in params if u.arg.addrspace is AddrSpace.ALU), key=lambda u: (u.arg.name == "core_id", u.arg.name or ""))
+    scalars = sorted(
+        (u for u in params if u.arg.addrspace is AddrSpace.ALU),
+        key=lambda u: (u.arg.name == "core_id", u.arg.name or ""),
+    )
     if not scalars or all(u.arg.slot >= 0 for u in scalars):
         return sink
     first = 1 + max((u.arg.slot for u in params if u.arg.addrspace is not AddrSpace.ALU), default=-1)
@@ -111,7 +127,9 @@ def number_scalars(sink: UOp) -> UOp:
 
 
 def _renumbered(a: ParamArg, slot: int) -> ParamArg:
-    return ParamArg(slot, a.dtype, a.size, a.vmin_vmax, a.multiple_of, a.name, a.addrspace, a.device, a.volatile, a.image)
+    return ParamArg(
+        slot, a.dtype, a.size, a.vmin_vmax, a.multiple_of, a.name, a.addrspace, a.device, a.volatile, a.image
+    )
 
 
 def program_info(sink: UOp, uops: list[UOp], renderer: Renderer) -> ProgramInfo:

@@ -1,4 +1,6 @@
-"""Simplification of the small kernel: the symbolic rules, sums over an index that pick one element, gates out of loops."""
+"""Simplification of the small kernel: the symbolic rules, sums over an index that pick one element, gates out of
+loops.
+"""
 from __future__ import annotations
 
 from functools import cache
@@ -24,7 +26,8 @@ def simplify_kernel(sink: UOp) -> UOp:
 def hoist_gates(sink: UOp) -> UOp:
     """Conditions on summed products taken out of the loops they do not depend on.
 
-    sum over a, b of (c(a) ? x : 0) -> sum over a of (c(a) ? sum over b of x : 0): the inner loop is multiply-adds alone.
+    sum over a, b of (c(a) ? x : 0) -> sum over a of (c(a) ? sum over b of x : 0): the inner loop is multiply-adds
+    alone.
     """
     done: dict[UOp, UOp] = {}
     nodes = sink.toposort()

@@ -1,9 +1,9 @@
-"""STAGE: panels of scratch memory. An operand of a reduction is copied into one in the order its loop reads it; a tile of
-results is written to one as vectors and copied out in the order of the output.
+"""STAGE: panels of scratch memory. An operand of a reduction is copied into one in the order its loop reads it; a
+tile of results is written to one as vectors and copied out in the order of the output.
 
-Takes the small kernel after all splits, and what to stage; gives the kernel with a nest of its own that fills or empties the
-panel wherever the ranges around it change. Conversions and gates of an operand are done while packing. All panels of a
-kernel share one arena, the PARAM named ``SCRATCH``, and one dtype.
+Takes the small kernel after all splits, and what to stage; gives the kernel with a nest of its own that fills or
+empties the panel wherever the ranges around it change. Conversions and gates of an operand are done while packing.
+All panels of a kernel share one arena, the PARAM named ``SCRATCH``, and one dtype.
 """
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def _fresh(sink: UOp) -> int:
 
 def _stage_operand(sink: UOp, operand: UOp, panel: list[UOp], arena: UOp, offset: int) -> UOp:
     fresh = _fresh(sink)
-    swap = {r: UOp(Ops.RANGE, r.src, (fresh + i, r.arg[-1] if r.arg[-1] in _COPIED else AxisType.WEAK)) for i, r in enumerate(panel)}
+    swap = {
+        r: UOp(Ops.RANGE, r.src, (fresh + i, r.arg[-1] if r.arg[-1] in _COPIED else AxisType.WEAK))
+        for i, r in enumerate(panel)
+    }
     packed = arena.index(_position([swap[r] for r in panel], offset)).store(_substituted(operand, swap))
     ready = arena.after(packed.end(*[swap[r] for r in panel]))
     return sink.substitute({operand: ready.index(_position(panel, offset))}, walk=True)
@@ -87,7 +90,11 @@ def _cut(value: UOp, lane: UOp) -> UOp:
     if value.op is Ops.REDUCE or not tops:
         return value
     main = max(tops, key=_work)
-    reads = [u for u in value.toposort(gate=lambda u: u is not main) if u.op is Ops.INDEX and len(u.src) == 2 and lane in u.ranges]
+    reads = [
+        u
+        for u in value.toposort(gate=lambda u: u is not main)
+        if u.op is Ops.INDEX and len(u.src) == 2 and lane in u.ranges
+    ]
     direct = all(linear(gate_and_index(u)[1], {}).terms.get(lane) == 1 for u in reads)
     return value if direct else main
 

@@ -1,7 +1,8 @@
 """How the accesses of a small kernel move: the coefficient of each RANGE in each index.
 
-Takes weak index expressions; gives linear parts. What is not linear (quotients, remainders, loaded indices) is ``opaque``:
-the RANGEs under it move the access in a way no stride describes. Read by merging, by the optimiser and by its hand rules.
+Takes weak index expressions; gives linear parts. What is not linear (quotients, remainders, loaded indices) is
+``opaque``: the RANGEs under it move the access in a way no stride describes. Read by merging, by the optimiser and by
+its hand rules.
 """
 from __future__ import annotations
 

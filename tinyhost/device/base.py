@@ -1,14 +1,15 @@
 """What a device backend implements: Compiled (the device), Allocator (its memory), Program (one loaded kernel).
 
-Everything optional is a field of Capabilities or a method with a default here; the host never looks for attributes. Opaque
-buffers are whatever the backend's allocator returns; the host only hands them back.
+Everything optional is a field of Capabilities or a method with a default here; the host never looks for attributes.
+Opaque buffers are whatever the backend's allocator returns; the host only hands them back.
 """
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Callable, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tinyhost.capabilities import Capabilities
 from tinyhost.dtype import DType
@@ -40,8 +41,8 @@ class TinyELF:
     """A compiled kernel as a device loads it.
 
     ``signature`` lists arguments in call order, each (name, slot, dtype, shape): storage by slot, then scalars. Buffers
-    have no name; named storage is scratch memory of that many elements, which the device provides to each worker; scalars
-    have the shape ().
+    have no name; named storage is scratch memory of that many elements, which the device provides to each worker;
+    scalars have the shape ().
     """
 
     lib: bytes
@@ -116,8 +117,8 @@ class Allocator(ABC, Generic[Opaque]):
             opaque = self._alloc(max(size, 1), options)
         except MemoryError as e:
             used = GlobalCounters.mem_used_per_device.get(self.dev.name, 0)
-            raise OutOfMemory(f"Allocation of {size_to_str(size)} failed on {self.dev.name}. Used: {size_to_str(used)}. "
-                              "Free tensors, use smaller batches or another device") from e
+            raise OutOfMemory(f"Allocation of {size_to_str(size)} failed on {self.dev.name}. Used: "
+                              f"{size_to_str(used)}. Free tensors, use smaller batches or another device") from e
         return opaque
 
     def free(self, opaque: Opaque, size: int, options: BufferSpec | None = None) -> None:

@@ -1,7 +1,7 @@
 """Buffer: typed storage on one device, and the map from BUFFER nodes to it.
 
-A Buffer is allocated at first use and freed when nothing refers to it any more; a view shares its base's memory. The map is
-weak in the node: when the last graph that mentions a BUFFER is gone, its storage goes too.
+A Buffer is allocated at first use and freed when nothing refers to it any more; a view shares its base's memory. The
+map is weak in the node: when the last graph that mentions a BUFFER is gone, its storage goes too.
 """
 from __future__ import annotations
 
@@ -82,6 +82,7 @@ class Buffer:
     def ensure_allocated(self) -> "Buffer":
         """Allocate if needed; threads that need it at once get one memory."""
         if not self.is_allocated():
+            self.allocator  # noqa: B018  opening a device waits for another thread, which must not need our lock
             with _lock:
                 if not self.is_allocated():
                     self.allocate()
@@ -115,13 +116,13 @@ class Buffer:
 
     def _check_foreign(self, ptr: int) -> None:
         if not self.allocator.foreign:
-            raise ValueError(f"{self.device} cannot take foreign memory over: make the tensor on a device that can, and move it "
-                             "with .to()")
+            raise ValueError(f"{self.device} cannot take foreign memory over: make the tensor on a device that can, "
+                             "and move it with .to()")
         if ptr <= 0:
             raise ValueError(f"foreign memory at {ptr}: an address is a positive number")
         if ptr % self.dtype.itemsize:
-            raise ValueError(f"foreign memory at {ptr:#x} is not aligned to the {self.dtype.itemsize} bytes of {self.dtype}: copy "
-                             "it to aligned memory first")
+            raise ValueError(f"foreign memory at {ptr:#x} is not aligned to the {self.dtype.itemsize} bytes of "
+                             f"{self.dtype}: copy it to aligned memory first")
 
     def deallocate(self) -> None:
         """Give the memory back."""

@@ -46,7 +46,8 @@ class _Recorder(local):
             RuntimeError: another capture is active in this thread.
         """
         if self.current is not None:
-            raise RuntimeError("a capture is active already: a captured function may not call another one while capturing")
+            raise RuntimeError("a capture is active already: a captured function may not call another one while "
+                               "capturing")
         self.current = Capture(outside)
         return self.current
 

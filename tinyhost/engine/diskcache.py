@@ -1,8 +1,8 @@
 """The disk cache: one file an entry, named by the hash of its key.
 
-Entries hold machine code that is executed, so the folder is private (0700, ours), every file carries a checksum, and files
-appear whole or not at all (written beside, then renamed), whatever number of processes write. A cache that cannot be used
-is one warning for each cause and then silence; nothing fails because of it.
+Entries hold machine code that is executed, so the folder is private (0700, ours), every file carries a checksum, and
+files appear whole or not at all (written beside, then renamed), whatever number of processes write. A cache that cannot
+be used is one warning for each cause and then silence; nothing fails because of it.
 """
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def _folder() -> Path | None:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         info = root.stat()
     except OSError as e:
-        _warn(f"folder {root}", f"no disk cache at {root}: {e.strerror or e}; kernels are compiled again in each process. "
+        _warn(f"folder {root}", f"no disk cache at {root}: {e.strerror or e}; kernels are compiled again in each "
+                                "process. "
               "Set CACHEDIR to a writable folder, or CACHELEVEL=0 to do without")
         return None
     if hasattr(os, "getuid") and (info.st_uid != os.getuid() or stat.S_IMODE(info.st_mode) & 0o022):
@@ -123,7 +124,8 @@ def put(kind: str, key: str, payload: bytes, level: int = 1) -> None:
             os.unlink(temp)
             raise
     except OSError as e:
-        _warn(f"write {root}", f"cannot write the disk cache at {root}: {e.strerror or e}; kernels are compiled again in each "
+        _warn(f"write {root}", f"cannot write the disk cache at {root}: {e.strerror or e}; kernels are compiled again "
+                               "in each "
               "process. Free some space, or set CACHEDIR to another folder")
         return
     counters.add(counters.writes, kind)

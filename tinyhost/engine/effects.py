@@ -1,8 +1,8 @@
 """From tensor graphs to a schedulable SINK: what becomes storage, and storage as numbered parameters.
 
-Takes roots over BUFFERs; gives a SINK of AFTER(place, STORE(place, value)) over PARAMs, the buffers behind those, and what
-each computed node becomes. Roots, CONTIGUOUS and COPY nodes get storage of their own. Parameters are numbered in the order
-of the graph, so equal graphs over other buffers are the same node and share a schedule.
+Takes roots over BUFFERs; gives a SINK of AFTER(place, STORE(place, value)) over PARAMs, the buffers behind those, and
+what each computed node becomes. Roots, CONTIGUOUS and COPY nodes get storage of their own. Parameters are numbered in
+the order of the graph, so equal graphs over other buffers are the same node and share a schedule.
 """
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ class Effects:
     def _bound(self, u: UOp) -> UOp:
         var, val = u.unbind()
         if self.var_vals.setdefault(var.arg.name, val) != val:
-            raise RuntimeError(f"bind mismatch on {var.arg.name!r}: {self.var_vals[var.arg.name]} and {val} in one graph; "
-                               "realize what uses the one before building what uses the other")
+            raise RuntimeError(f"bind mismatch on {var.arg.name!r}: {self.var_vals[var.arg.name]} and {val} in one "
+                               "graph; realize what uses the one before building what uses the other")
         return var
 
     def _store_copies(self, src: Iterable[UOp]) -> None:
@@ -115,7 +115,8 @@ class Effects:
         """(``value`` stored into a new buffer of the shape of ``u``, that buffer)."""
         device = u.device or Device.DEFAULT
         if isinstance(device, tuple):
-            raise RuntimeError(f"a value on several devices {device} cannot be realized: move it to one with .to(device)")
+            raise RuntimeError(f"a value on several devices {device} cannot be realized: move it to one with "
+                               ".to(device)")
         buffer = UOp.new_buffer(device, u.max_numel(), strong_dtype(u.dtype))
         target = self._param(buffer).view_as(u.shape)
         return target.after(target.store(value)), buffer.view_as(u.shape)

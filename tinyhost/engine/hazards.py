@@ -1,7 +1,7 @@
 """What must be computed before stores overwrite it. Graphs of tensors only; nothing here runs or stores anything.
 
-A state of storage is a BUFFER, or an AFTER over the state before it; a view of a state (movement ops, DETACH, BITCAST) shows
-it. A store replaces a state: whoever reads the old one, except as a view, must have been computed by then.
+A state of storage is a BUFFER, or an AFTER over the state before it; a view of a state (movement ops, DETACH, BITCAST)
+shows it. A store replaces a state: whoever reads the old one, except as a view, must have been computed by then.
 """
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def readers(values: list[UOp], old: set[UOp], computed: set[UOp]) -> list[UOp]:
 
 
 class Conflicts:
-    """Finds values that must be computed before others overwrite what they read, because no single kernel can read an old
-    and a new state of one storage.
+    """Finds values that must be computed before others overwrite what they read, because no single kernel can read an
+    old and a new state of one storage.
 
-    Two bit sets a node, one bit for each replaced state: ``reads`` those that the kernel of the node would read, ``gone``
-    those that are overwritten before the node can be computed.
+    Two bit sets a node, one bit for each replaced state: ``reads`` those that the kernel of the node would read,
+    ``gone`` those that are overwritten before the node can be computed.
     """
 
     def __init__(self, old: Iterable[UOp]) -> None:

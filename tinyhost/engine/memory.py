@@ -1,8 +1,8 @@
 """Places temporaries in one arena: blocks whose lifetimes do not overlap share memory.
 
-Takes blocks of bytes with the first and last step that uses each; gives offsets and the size of the arena. In order of time,
-the smallest hole that fits; holes that touch become one. A block that begins in the step in which another one ends does not
-share with it, because one kernel may read the one while it writes the other.
+Takes blocks of bytes with the first and last step that uses each; gives offsets and the size of the arena. In order of
+time, the smallest hole that fits; holes that touch become one. A block that begins in the step in which another one
+ends does not share with it, because one kernel may read the one while it writes the other.
 """
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Plans: a LINEAR with every kernel compiled and every argument resolved, so that running it only looks up and launches.
+"""Plans: a LINEAR with every kernel compiled and every argument resolved, so that running it only looks up and
+launches.
 
 Takes the LINEAR of the scheduler; gives steps in order and the storage of its temporaries: one arena a device, in which
 temporaries with separate lifetimes share memory, or a buffer each where the device has no buffer views.

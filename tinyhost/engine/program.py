@@ -1,8 +1,8 @@
 """Programs: a kernel graph becomes loaded code through three caches, this process's, the disk's, the compiler.
 
 Takes a kernel's SINK and a device name; gives a ``Kernel`` with the loaded program. The disk key holds everything that
-changes the code: canonical kernel, target with its capabilities, context variables marked ``codegen``, versions. Kernels
-that differ in names or buffer slots only are one entry because the scheduler numbers both canonically.
+changes the code: canonical kernel, target with its capabilities, context variables marked ``codegen``, versions.
+Kernels that differ in names or buffer slots only are one entry because the scheduler numbers both canonically.
 """
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def signature_of(program: UOp) -> tuple[tuple[str | None, int, Any, tuple[int, .
     info: ProgramInfo = program.arg
     storage = sorted({u for u in program.src[1].src if u.op is Ops.PARAM and u.arg.addrspace is AddrSpace.GLOBAL},
                      key=lambda u: u.arg.slot)
-    return (*((None if u.arg.slot in info.globals else u.arg.name, u.arg.slot, u.arg.dtype, (u.arg.size,)) for u in storage),
+    names = [None if u.arg.slot in info.globals else u.arg.name for u in storage]
+    return (*((name, u.arg.slot, u.arg.dtype, (u.arg.size,)) for name, u in zip(names, storage)),
             *((v.arg.name, v.arg.slot, v.arg.dtype, ()) for v in info.vars))
 
 
@@ -75,8 +76,8 @@ def _compile(ast: UOp, renderer: Renderer) -> Kernel:
 
 
 def _disk_key(ast: UOp, renderer: Renderer, salts: tuple[str, ...]) -> str:
-    return f"{ast.key.hex()}|{type(renderer).__qualname__}|{renderer.target}|{renderer.caps.text}|{renderer.compiler.cachekey}|" \
-           f"{codegen_values()}|{code_version(renderer)}|{salts}"
+    target = f"{type(renderer).__qualname__}|{renderer.target}|{renderer.caps.text}|{renderer.compiler.cachekey}"
+    return f"{ast.key.hex()}|{target}|{codegen_values()}|{code_version(renderer)}|{salts}"
 
 
 def _to_bytes(k: Kernel) -> bytes:

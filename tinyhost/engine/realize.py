@@ -1,7 +1,7 @@
 """Execution: a plan runs on buffers.
 
-``run(plan, params, var_vals)`` looks up buffers and launches. Storage of temporaries is made at the start of their first step
-and given back after their last one, or kept where a capture records the run.
+``run(plan, params, var_vals)`` looks up buffers and launches. Storage of temporaries is made at the start of their
+first step and given back after their last one, or kept where a capture records the run.
 """
 from __future__ import annotations
 
@@ -96,5 +96,6 @@ def count(device: str, name: str, nargs: int, ops: int, mem: int, seconds: float
         if seconds is not None:
             rate = max(seconds, 1e-9)
             tm = colored(time_to_str(seconds, 9), "yellow") if seconds > 0.01 else time_to_str(seconds, 9)
-            line += f" tm {tm}/{g.time_sum_s * 1e3:9.2f}ms ({ops / rate * 1e-9:7.0f} GFLOPS {mem / rate * 1e-9:6.1f} GB/s)"
+            line += f" tm {tm}/{g.time_sum_s * 1e3:9.2f}ms " \
+                    f"({ops / rate * 1e-9:7.0f} GFLOPS {mem / rate * 1e-9:6.1f} GB/s)"
         print(line)

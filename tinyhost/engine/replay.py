@@ -34,7 +34,7 @@ class Replay:
         self._number = {id(b): i for i, b in enumerate(inputs)}
         self._inputs: list[tuple[list[Any], int, int, View | None, bool]] = []  # list, position, input, view, as handle
         self._kept = [bound for bound, _ in capture.items]  # handles are valid while their buffers live
-        self.steps = [self._step(bound, step, var_vals) for bound, var_vals in capture.items for step in bound.plan.steps]
+        self.steps = [self._step(bound, step, values) for bound, values in capture.items for step in bound.plan.steps]
         written = [bound.params[i] for bound, _ in capture.items for i in bound.plan.written]
         self.written = {b.base for b in written if id(b) not in self._number}  # memory other than that of inputs
         self.written_inputs = {i for b in written if (i := self._number.get(id(b))) is not None}

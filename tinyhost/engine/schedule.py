@@ -1,6 +1,7 @@
 """Schedules by graph: equal graphs over different buffers share one LINEAR, in this process and on disk.
 
-Takes a SINK in which every BUFFER is a PARAM; gives the LINEAR of kernels and copies that ``tinyhost.schedule`` makes of it.
+Takes a SINK in which every BUFFER is a PARAM; gives the LINEAR of kernels and copies that ``tinyhost.schedule`` makes
+of it.
 """
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What identifies the code that made a cache entry: versions of core and provider, a source hash in an editable install."""
+"""What identifies the code that made a cache entry: versions of core and provider, a source hash in an editable
+install."""
 from __future__ import annotations
 
 import functools

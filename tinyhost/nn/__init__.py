@@ -1,8 +1,8 @@
 """Layers, optimizers and model files.
 
-A layer is an object that holds parameters as plain attributes (found by ``nn.state``) and maps tensors to tensors. Initial
-values follow torch: uniform in +-1/sqrt(fan in). Layers that behave differently in training read the context variable
-TRAINING.
+A layer is an object that holds parameters as plain attributes (found by ``nn.state``) and maps tensors to tensors.
+Initial values follow torch: uniform in +-1/sqrt(fan in). Layers that behave differently in training read the context
+variable TRAINING.
 """
 from tinyhost.nn import optim, state
 from tinyhost.nn.layers import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d, Embedding, Linear, LSTMCell
@@ -17,5 +17,22 @@ from tinyhost.nn.norm import (
     RMSNorm,
 )
 
-__all__ = ["BatchNorm", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "ConvTranspose1d", "ConvTranspose2d", "Embedding",
-           "GroupNorm", "InstanceNorm", "LSTMCell", "LayerNorm", "LayerNorm2d", "Linear", "RMSNorm", "optim", "state"]
+__all__ = [
+    "BatchNorm",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "Conv1d",
+    "Conv2d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "Embedding",
+    "GroupNorm",
+    "InstanceNorm",
+    "LSTMCell",
+    "LayerNorm",
+    "LayerNorm2d",
+    "Linear",
+    "RMSNorm",
+    "optim",
+    "state",
+]

@@ -34,8 +34,8 @@ class Linear:
 class _Convolution:
     """What both directions of convolution share: geometry and parameters."""
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: Any, padding: Any,
-                 dilation: Any, groups: int) -> None:
+    def __init__(self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: Any,
+                 padding: Any, dilation: Any, groups: int) -> None:
         if groups < 1 or in_channels % groups or out_channels % groups:
             raise ValueError(f"groups={groups} must divide in_channels={in_channels} and out_channels={out_channels}")
         self.kernel_size = _tuple(kernel_size)
@@ -57,12 +57,21 @@ class _Convolution:
 class Conv2d(_Convolution):
     """Convolution over the trailing axes: (N, in_channels, *spatial) to (N, out_channels, *spatial).
 
-    The number of spatial axes is that of ``kernel_size`` (2 for a number). ``padding`` is a number, one for each axis, or
-    "same" (stride 1 only) or "valid".
+    The number of spatial axes is that of ``kernel_size`` (2 for a number). ``padding`` is a number, one for each axis,
+    or "same" (stride 1 only) or "valid".
     """
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: Any = 1,
-                 padding: int | tuple[int, ...] | str = 0, dilation: Any = 1, groups: int = 1, bias: bool = True) -> None:
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | tuple[int, ...],
+        stride: Any = 1,
+        padding: int | tuple[int, ...] | str = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+    ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups)
         fan_in = in_channels // groups * prod(self.kernel_size)
         self.weight = _uniform((out_channels, in_channels // groups, *self.kernel_size), fan_in)
@@ -100,7 +109,8 @@ def Conv1d(in_channels: int, out_channels: int, kernel_size: int, stride: int = 
 def ConvTranspose1d(in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0,
                     output_padding: int = 0, dilation: int = 1, groups: int = 1, bias: bool = True) -> ConvTranspose2d:
     """Transposed convolution over one trailing axis."""
-    return ConvTranspose2d(in_channels, out_channels, (kernel_size,), stride, padding, output_padding, dilation, groups, bias)
+    kernel = (kernel_size,)
+    return ConvTranspose2d(in_channels, out_channels, kernel, stride, padding, output_padding, dilation, groups, bias)
 
 
 class Embedding:
@@ -122,7 +132,8 @@ class Embedding:
 
 
 class LSTMCell:
-    """One step of an LSTM: ``(x, (h, c))`` to the next ``(h, c)``; gates in torch's order (input, forget, cell, output)."""
+    """One step of an LSTM: ``(x, (h, c))`` to the next ``(h, c)``; gates in torch's order (input, forget, cell,
+    output)."""
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True) -> None:
         self.weight_ih = _uniform((4 * hidden_size, input_size), hidden_size)

@@ -21,7 +21,8 @@ class BatchNorm:
         self.running_var = Tensor.ones(sz).is_param_(False) if track_running_stats else None
 
     def calc_stats(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """(mean, variance) of each channel: running ones outside of training where they are tracked, else the batch's."""
+        """(mean, variance) of each channel: running ones outside of training where they are tracked, else the
+        batch's."""
         if self.running_mean is not None and self.running_var is not None and not TRAINING.value:
             return self.running_mean, self.running_var
         axes = tuple(i for i in range(x.ndim) if i != 1)
@@ -43,8 +44,8 @@ class BatchNorm:
     def _track(self, x: Tensor, mean: Tensor, var: Tensor) -> None:
         n = prod(x.shape) // x.shape[1]
         if n == 1:
-            raise ShapeError(f"batch norm in training needs more than one value a channel, got shape {x.shape}: use a larger "
-                             "batch, or Context(TRAINING=0)")
+            raise ShapeError(f"batch norm in training needs more than one value a channel, got shape {x.shape}: use a "
+                             "larger batch, or Context(TRAINING=0)")
         if self.running_mean is None or self.running_var is None or self.num_batches_tracked is None:
             return
         m, unbiased = self.momentum, n / (n - 1)
@@ -85,7 +86,8 @@ class InstanceNorm(GroupNorm):
 class LayerNorm:
     """Normalise over the trailing ``normalized_shape`` axes."""
 
-    def __init__(self, normalized_shape: int | tuple[int, ...], eps: float = 1e-5, elementwise_affine: bool = True) -> None:
+    def __init__(self, normalized_shape: int | tuple[int, ...], eps: float = 1e-5,
+                 elementwise_affine: bool = True) -> None:
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.axis, self.eps = tuple(-1 - i for i in range(len(self.normalized_shape))), eps
         self.weight = Tensor.ones(*self.normalized_shape).is_param_() if elementwise_affine else None

@@ -18,7 +18,8 @@ __all__ = ["Adam", "AdamW", "LAMB", "LARS", "Muon", "Optimizer", "OptimizerGroup
 class Optimizer:
     """Base: parameters (each once), their gradients, the learning rate as a tensor of one float.
 
-    What is no float or marked with ``is_param_(False)``, such as running statistics, is not trained, but realized with the step.
+    What is no float or marked with ``is_param_(False)``, such as running statistics, is not trained, but realized with
+    the step.
 
     Raises:
         ValueError: no parameters, or a learning rate that is negative or no finite number.
@@ -31,7 +32,8 @@ class Optimizer:
         self.params = [p.is_param_() for p in unique if p.is_param is not False and p.dtype.is_float]
         self.buffers = [p for p in unique if p.is_param is False or not p.dtype.is_float]
         if not self.params:
-            raise ValueError("optimizer must have at least one param: the tensors it was given are integers, or marked with "
+            raise ValueError("optimizer must have at least one param: the tensors it was given are integers, or "
+                             "marked with "
                              "is_param_(False)" if unique else "optimizer must have at least one param")
         self.device = device or self.params[0].device
         self.lr = Tensor([lr], dtype=dtypes.float32, device=self.device)
@@ -52,11 +54,12 @@ class Optimizer:
     def schedule_step(self) -> list[Tensor]:
         """The tensors whose realization is the step."""
         if not TRAINING.value:
-            raise RuntimeError("optimizer.step() needs training mode: wrap the training loop in `with Context(TRAINING=1):`")
+            raise RuntimeError("optimizer.step() needs training mode: wrap the training loop in `with "
+                               "Context(TRAINING=1):`")
         missing = [i for i, p in enumerate(self.params) if p.grad is None]
         if missing:
-            raise RuntimeError(f"params {missing} of the optimizer have no gradient: call backward() on a loss that uses them "
-                               "before step()")
+            raise RuntimeError(f"params {missing} of the optimizer have no gradient: call backward() on a loss that "
+                               "uses them before step()")
         self._step([p.grad.detach() for p in self.params])
         return self.params + self._state() + self.buffers
 
@@ -114,7 +117,7 @@ class LARS(Optimizer):
     """SGD whose rate is scaled for each tensor by ``tcoef * |weight| / |gradient|`` (You, Gitman, Ginsburg 2017).
 
     Args:
-        classic: the momentum accumulates steps, already scaled by the learning rate of their time, instead of gradients.
+        classic: the momentum accumulates steps, scaled by the learning rate of their time, instead of gradients.
         pre_wd: weight decay is added to the gradient; otherwise it shrinks the weight by ``lr * weight_decay``.
         ns_steps: Newton-Schulz iterations that orthogonalise the update, with ``ns_coefficients``.
     """
@@ -165,7 +168,8 @@ class SGD(LARS):
 
     def __init__(self, params: Sequence[Tensor], lr: float = 0.001, momentum: float = 0.0, weight_decay: float = 0.0,
                  nesterov: bool = False, classic: bool = False, device: str | None = None) -> None:
-        super().__init__(params, lr, momentum, weight_decay, nesterov=nesterov, classic=classic, tcoef=0.0, device=device)
+        super().__init__(params, lr, momentum, weight_decay, nesterov=nesterov, classic=classic, tcoef=0.0,
+                         device=device)
 
 
 class Muon(LARS):
@@ -176,20 +180,20 @@ class Muon(LARS):
     """
 
     def __init__(self, params: Sequence[Tensor], lr: float = 0.001, momentum: float = 0.95, weight_decay: float = 0.1,
-                 ns_steps: int = 5, ns_coefficients: tuple[float, ...] = (3.4445, -4.775, 2.0315), nesterov: bool = True,
-                 device: str | None = None) -> None:
+                 ns_steps: int = 5, ns_coefficients: tuple[float, ...] = (3.4445, -4.775, 2.0315),
+                 nesterov: bool = True, device: str | None = None) -> None:
         if flat := [i for i, p in enumerate(params) if p.ndim < 2]:
             raise ValueError(f"Muon updates matrices, but params {flat} have less than two axes: give those to AdamW")
-        super().__init__(params, lr, momentum, weight_decay, ns_steps, ns_coefficients, nesterov, classic=False, pre_wd=False,
-                         tcoef=0.0, device=device)
+        super().__init__(params, lr, momentum, weight_decay, ns_steps, ns_coefficients, nesterov, classic=False,
+                         pre_wd=False, tcoef=0.0, device=device)
 
 
 class LAMB(Optimizer):
     """Adam with decoupled weight decay, its step scaled for each tensor by ``|weight| / |step|`` unless ``adam``
     (You et al. 2019)."""
 
-    def __init__(self, params: Sequence[Tensor], lr: float = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-6,
-                 weight_decay: float = 0.0, adam: bool = False, device: str | None = None) -> None:
+    def __init__(self, params: Sequence[Tensor], lr: float = 0.001, b1: float = 0.9, b2: float = 0.999,
+                 eps: float = 1e-6, weight_decay: float = 0.0, adam: bool = False, device: str | None = None) -> None:
         super().__init__(params, lr, device)
         self.b1, self.b2, self.eps, self.wd, self.adam = b1, b2, eps, weight_decay, adam
         self.b1_t, self.b2_t = (Tensor.ones(1, dtype=dtypes.float32, device=self.device) for _ in range(2))
@@ -218,14 +222,14 @@ class LAMB(Optimizer):
 class AdamW(LAMB):
     """Adam with decoupled weight decay."""
 
-    def __init__(self, params: Sequence[Tensor], lr: float = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8,
-                 weight_decay: float = 0.01, device: str | None = None) -> None:
+    def __init__(self, params: Sequence[Tensor], lr: float = 0.001, b1: float = 0.9, b2: float = 0.999,
+                 eps: float = 1e-8, weight_decay: float = 0.01, device: str | None = None) -> None:
         super().__init__(params, lr, b1, b2, eps, weight_decay, adam=True, device=device)
 
 
 class Adam(AdamW):
     """Adam."""
 
-    def __init__(self, params: Sequence[Tensor], lr: float = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8,
-                 device: str | None = None) -> None:
+    def __init__(self, params: Sequence[Tensor], lr: float = 0.001, b1: float = 0.9, b2: float = 0.999,
+                 eps: float = 1e-8, device: str | None = None) -> None:
         super().__init__(params, lr, b1, b2, eps, 0.0, device)

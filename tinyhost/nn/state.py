@@ -10,15 +10,18 @@ import os
 import secrets
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tinyhost.dtype import DType, dtypes
 from tinyhost.env import DEBUG
 from tinyhost.errors import DTypeError, ShapeError
 from tinyhost.helpers import prod, tqdm
+from tinyhost.io.archive import tar_extract, zip_extract
+from tinyhost.io.torch_pickle import torch_load
 from tinyhost.tensor import Tensor
 
-__all__ = ["get_parameters", "get_state_dict", "load_state_dict", "safe_load", "safe_load_metadata", "safe_save"]
+__all__ = ["get_parameters", "get_state_dict", "load_state_dict", "safe_load", "safe_load_metadata", "safe_save",
+           "tar_extract", "torch_load", "zip_extract"]
 
 SAFE_DTYPES: dict[str, DType] = {
     "BOOL": dtypes.bool, "I8": dtypes.int8, "U8": dtypes.uint8, "I16": dtypes.int16, "U16": dtypes.uint16,
@@ -46,7 +49,7 @@ def get_state_dict(obj: Any, prefix: str = "", tensor_type: type = Tensor) -> di
     while stack:
         path, x = stack.pop()
         if isinstance(x, tensor_type):
-            out[path] = x
+            out[path] = cast(Tensor, x)
             continue
         items = _items(x)
         if items and id(x) in seen:

@@ -5,7 +5,8 @@ walk that guarantees it (and never recurses) is in ``node.py``. ``docs/spec.md``
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from tinyhost.dtype import ConstFloat, DType, Invalid, dtypes, least_upper_dtype, least_upper_float
 from tinyhost.helpers import all_same, prod
@@ -30,9 +31,10 @@ def _src0(op: Ops, src: tuple["UOp", ...], arg: Any) -> DType:
 
 def _promote(op: Ops, src: tuple["UOp", ...], arg: Any) -> DType:
     first = src[0].dtype
-    if all(s.dtype is first for s in src):
-        return first
-    return least_upper_dtype(*[s.dtype for s in src])
+    for s in src:
+        if s.dtype is not first:
+            return least_upper_dtype(*[s.dtype for s in src])
+    return first
 
 
 def _is_image(u: "UOp") -> bool:
@@ -303,13 +305,14 @@ def _shape_alu(u: "UOp") -> Shape | None:
     first = u.src[0]._shape
     for s in u.src:
         if s._shape != first:
-            break
-    else:
-        return first
-    shapes = [s._shape for s in u.src]
+            return _shape_of_unequal([s._shape for s in u.src], u)
+    return first
+
+
+def _shape_of_unequal(shapes: list[Shape | None], u: "UOp") -> Shape:
     if None in shapes:
         raise RuntimeError(f"{u.op} needs sources with shapes, got {[s.op for s in u.src]}")
-    return broadcast_shape(shapes)  # type: ignore[arg-type]
+    return broadcast_shape([s for s in shapes if s])  # a scalar fits every shape
 
 
 def _shape_ins(u: "UOp") -> Shape | None:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
-    from tinyhost.dtype import DType
     from tinyhost.ops import Ops
 
 sint = Any  # int or symbolic node: a shape entry, a bound, an offset

@@ -5,9 +5,10 @@ because a node's interning key contains its argument.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import auto
-from typing import Any, Callable, TypeVar
+from typing import Any, TypeVar
 
 from tinyhost.dtype import DType
 from tinyhost.helpers import to_function_name
@@ -32,8 +33,8 @@ def _record(cls: type[T]) -> type[T]:
     def __reduce__(self: Any) -> tuple[Any, ...]:
         return cls, tuple(getattr(self, n) for n in names)
 
-    setattr(cls, "__hash__", __hash__)
-    setattr(cls, "__reduce__", __reduce__)
+    cls.__hash__ = __hash__
+    cls.__reduce__ = __reduce__
     return cls
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from tinyhost.dtype import ConstFloat, DType, Invalid, to_dtype
 from tinyhost.env import SPEC
-from tinyhost.ops import AddrSpace, AxisType, GroupOp, Ops
+from tinyhost.ops import AddrSpace, AxisType, Ops
 from tinyhost.uop import derive
 from tinyhost.uop.fields import UNSET, sint
 from tinyhost.uop.info import BufferizeOpts, ParamArg
@@ -40,6 +40,16 @@ def _drop(ref: _NodeRef) -> None:
     with _lock:
         if _table.get(ref.key) is ref:
             del _table[ref.key]
+
+
+def _enter_late(key: Any, new: _NodeRef, node: UOp) -> UOp:
+    """The node of ``key`` where an entry already stands: another thread's, or a dead one that is replaced."""
+    with _lock:
+        ref = _table.get(key)
+        if ref is not None and (theirs := ref()) is not None:
+            return theirs  # type: ignore[no-any-return]
+        _table[key] = new
+    return node
 
 
 def interned_count() -> int:
@@ -94,12 +104,8 @@ class UOp(StructureMixin, StorageMixin, IntegerMixin):
         self._ranges_ = self._bounds_ = self._key_ = UNSET
         new = _NodeRef(self, _drop)
         new.key = key
-        with _lock:
-            ref = _table.get(key)
-            if ref is not None and (node := ref()) is not None:
-                return node  # type: ignore[no-any-return]
-            _table[key] = new
-        return self
+        ref = _table.setdefault(key, new)
+        return self if ref is new else _enter_late(key, new, self)
 
     # identity is equality: mixins leave __eq__ alone, and so does this class
     __hash__ = object.__hash__
@@ -132,26 +138,20 @@ class UOp(StructureMixin, StorageMixin, IntegerMixin):
     def _fill(self, slot: str, rule: Callable[[UOp], Any],
               data_src: Callable[[UOp], tuple[UOp, ...]] | None = None) -> Any:
         """Compute ``slot`` for this node and whatever below lacks it, sources first, without recursion."""
-        for s in self.src if data_src is None else data_src(self):
-            if getattr(s, slot) is UNSET:
-                break
-        else:  # the common case: everything below is known
-            value = rule(self)
-            setattr(self, slot, value)
-            return value
-        stack = [self]
-        while stack:
-            u = stack[-1]
-            if getattr(u, slot) is not UNSET:
-                stack.pop()
-                continue
-            missing = [s for s in (u.src if data_src is None else data_src(u)) if getattr(s, slot) is UNSET]
-            if missing:
-                stack += missing
+        users: list[tuple[UOp, Any]] = []  # nodes that wait, each with the rest of its sources
+        node, rest = self, iter(self.src if data_src is None else data_src(self))
+        while True:
+            for s in rest:
+                if getattr(s, slot) is UNSET:
+                    users.append((node, rest))
+                    node, rest = s, iter(s.src if data_src is None else data_src(s))
+                    break
             else:
-                setattr(u, slot, rule(u))
-                stack.pop()
-        return getattr(self, slot)
+                value = rule(node)
+                setattr(node, slot, value)
+                if not users:
+                    return value
+                node, rest = users.pop()
 
     @property
     def dtype(self) -> DType:
@@ -171,7 +171,10 @@ class UOp(StructureMixin, StorageMixin, IntegerMixin):
         Raises:
             RuntimeError: the op has no shape.
         """
-        if (s := self._shape) is None:
+        s = self._shape_
+        if s is UNSET:
+            s = self._shape
+        if s is None:
             raise RuntimeError(f"{self.op} has no shape")
         return s
 
@@ -183,7 +186,8 @@ class UOp(StructureMixin, StorageMixin, IntegerMixin):
     @property
     def device(self) -> str | tuple[str, ...] | None:
         """Device of the value, a tuple when it lies on several, None when nothing fixes it."""
-        return self._device
+        d = self._device_
+        return self._device if d is UNSET else d
 
     @property
     def _addrspace(self) -> AddrSpace | None:
@@ -203,7 +207,8 @@ class UOp(StructureMixin, StorageMixin, IntegerMixin):
     @property
     def ranges(self) -> dict[UOp, None]:
         """Open RANGEs the value depends on, in order of first use (shared: do not change it)."""
-        return self._ranges
+        r = self._ranges_
+        return self._ranges if r is UNSET else r
 
     @property
     def ended_ranges(self) -> tuple[UOp, ...]:
@@ -391,24 +396,26 @@ class UOp(StructureMixin, StorageMixin, IntegerMixin):
     def toposort(self, gate: Callable[[UOp], bool] | None = None, enter_calls: bool = True) -> dict[UOp, None]:
         """Nodes below, sources first, left to right. A node whose gate is false is absent with what only it reaches."""
         out: dict[UOp, None] = {}
-        stack: list[tuple[UOp, bool]] = [(self, False)]
-        pop, push = stack.pop, stack.append
-        while stack:
-            u, done = pop()
-            if done:
-                out[u] = None
-            elif u not in out and (gate is None or gate(u)):
-                src = u.src
-                if not src:
-                    out[u] = None
+        users: list[tuple[UOp | None, Any]] = []  # nodes that wait, each with the rest of its sources
+        node: UOp | None = None
+        rest = iter((self,))
+        while True:
+            for s in rest:
+                if s in out or (gate is not None and not gate(s)):
                     continue
-                push((u, True))
-                if not enter_calls and u.op in _CALLS and not _is_address_call(u):
+                src = s.src
+                if not enter_calls and s.op in _CALLS and not _is_address_call(s):
                     src = src[1:]
-                for s in reversed(src):
-                    if s not in out:
-                        push((s, False))
-        return out
+                if src:
+                    users.append((node, rest))
+                    node, rest = s, iter(src)
+                    break
+                out[s] = None
+            else:
+                if node is None:
+                    return out
+                out[node] = None
+                node, rest = users.pop()
 
     @property
     def backward_slice(self) -> dict[UOp, None]:
@@ -474,10 +481,8 @@ def _dtype_rule(u: UOp) -> DType:
 
 def _key_rule(u: UOp) -> bytes:
     from hashlib import sha256  # OpenSSL, at the first key
-    h = sha256(f"{u.op.value}|{type(u.arg).__name__}|{u.arg!r}|{u.tag!r}".encode())
-    for s in u.src:
-        h.update(s._key_)
-    return h.digest()
+    head = f"{u.op.value}|{type(u.arg).__name__}|{u.arg!r}|{u.tag!r}".encode()
+    return sha256(b"".join([head, *[s._key_ for s in u.src]])).digest()
 
 
 def resolve(x: Any, default: bool = True) -> bool:

@@ -11,17 +11,15 @@ import inspect
 import itertools
 import sys
 import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any
 
 from tinyhost.dtype import DType, dtypes
 from tinyhost.env import TRACK_MATCH_STATS
 from tinyhost.ops import GroupOp, Ops
+from tinyhost.uop.match import Store, compile_pattern, compile_rule
 from tinyhost.uop.node import UOp
-
-Store = dict[str, UOp]
-Match = Callable[[UOp, Store], bool]
-_ANY_OP: frozenset[Ops] | None = None
 
 
 class UPat:
@@ -199,93 +197,10 @@ class UPat:
         """All ways to match ``uop`` that agree with ``store``."""
         out = []
         for p in self.expand():
-            found = dict(store)
-            if _compile(p)(uop, found):
+            found, check = dict(store), compile_pattern(p)
+            if check is None or check(uop, found):
                 out.append(found)
         return out
-
-
-def _same_literal(want: Any, have: Any) -> bool:
-    """Literals match by value; a bool only matches a bool, NaN matches NaN."""
-    if isinstance(want, bool) or isinstance(have, bool):
-        return want is have
-    return bool(want == have) or (want != want and have != have)
-
-
-def _compile(p: UPat) -> Match:
-    """A function that checks one node against a plain pattern and records names."""
-    checks: list[Match] = []
-    if p.ops is not None:
-        ops = p.ops
-        if len(ops) == 1:
-            only = next(iter(ops))
-            checks.append(lambda u, st: u.op is only)
-        else:
-            checks.append(lambda u, st: u.op in ops)
-    if p.arg is not None:
-        arg = p.arg
-        literal = p.ops is not None and Ops.CONST in p.ops
-        checks.append((lambda u, st: _same_literal(arg, u.arg)) if literal else (lambda u, st: u.arg == arg))
-    if p.tag is not None:
-        tag = p.tag
-        checks.append(lambda u, st: u.tag == tag)
-    if p.dtypes is not None:
-        allowed = p.dtypes
-        checks.append(lambda u, st: u.dtype in allowed)
-    if p.src is not None:
-        checks.append(_compile_src(p))
-    if p.name is not None:
-        checks.append(_binder(p.name))
-    return _all_of(checks)
-
-
-def _binder(name: str) -> Match:
-    def bind(u: UOp, st: Store) -> bool:
-        return st.setdefault(name, u) is u
-    return bind
-
-
-def _all_of(checks: list[Match]) -> Match:
-    if len(checks) == 1:
-        return checks[0]
-    if len(checks) == 2:
-        a, b = checks
-        return lambda u, st: a(u, st) and b(u, st)
-    if len(checks) == 3:
-        a, b, c = checks
-        return lambda u, st: a(u, st) and b(u, st) and c(u, st)
-    every = tuple(checks)
-
-    def run(u: UOp, st: Store) -> bool:
-        for check in every:
-            if not check(u, st):
-                return False
-        return True
-    return run
-
-
-def _compile_src(p: UPat) -> Match:
-    if isinstance(p.src, UPat):
-        each = _compile(p.src)
-        return lambda u, st: all([each(s, st) for s in u.src])
-    assert isinstance(p.src, tuple)
-    subs, n, longer = tuple(_compile(s) for s in p.src), len(p.src), p.allow_any_len
-    if n == 1 and not longer:
-        only = subs[0]
-        return lambda u, st: len(u.src) == 1 and only(u.src[0], st)
-    if n == 2 and not longer:
-        a, b = subs
-        return lambda u, st: len(u.src) == 2 and a(u.src[0], st) and b(u.src[1], st)
-
-    def run(u: UOp, st: Store) -> bool:
-        src = u.src
-        if len(src) < n or (len(src) > n and not longer):
-            return False
-        for sub, s in zip(subs, src):
-            if not sub(s, st):
-                return False
-        return True
-    return run
 
 
 @dataclass(slots=True)
@@ -307,13 +222,13 @@ class Rule:
     name: str
     place: str
     stats: RuleStats = field(default_factory=RuleStats)
-    _match: Match | None = None
+    _attempts: dict[int, tuple[bool, Callable[..., Any]]] = field(default_factory=dict)
 
-    def matcher(self) -> Match:
-        """The compiled pattern, made at first use."""
-        if self._match is None:
-            self._match = _compile(self.pattern)
-        return self._match
+    def attempt(self, known: int) -> tuple[bool, Callable[..., Any]]:
+        """The compiled rule, made at first use; see ``match.compile_rule``."""
+        if known not in self._attempts:
+            self._attempts[known] = compile_rule(self.pattern, self.fn, self.takes_ctx, known)
+        return self._attempts[known]
 
 
 def _describe(fn: Callable[..., Any]) -> tuple[bool, str, str]:
@@ -344,13 +259,16 @@ _LONG = 4  # nodes with more sources are looked up by op alone
 _tracked: list[PatternMatcher] = []
 
 
+Candidate = tuple[bool, Callable[..., Any], Rule]
+
+
 class PatternMatcher:
     """An ordered list of rules; the first one that changes a node wins. ``a + b`` tries a's rules first."""
 
-    def __init__(self, patterns: Sequence[tuple[UPat, Callable[..., UOp | None]]], compiled: bool = True) -> None:
+    def __init__(self, patterns: Sequence[tuple[UPat, Callable[..., UOp | None]]]) -> None:
         self.patterns = list(patterns)
         self._rules: list[Rule] | None = None
-        self._table: dict[tuple[Ops, ...], tuple[tuple[Match, Callable[..., Any], bool, Rule], ...]] = {}
+        self._table: dict[tuple[Ops, ...], tuple[Candidate, ...]] = {}
         self._sums: dict[int, tuple[PatternMatcher, PatternMatcher]] = {}
 
     def __add__(self, more: PatternMatcher) -> PatternMatcher:
@@ -373,12 +291,12 @@ class PatternMatcher:
                 _tracked.append(self)
         return self._rules
 
-    def _candidates(self, key: tuple[Ops, ...], uop: UOp) -> tuple[tuple[Match, Callable[..., Any], bool, Rule], ...]:
-        if len(uop.src) > _LONG:
-            fitting = [r for r in self.rules if r.pattern.ops is None or uop.op in r.pattern.ops]
-        else:
-            fitting = [r for r in self.rules if _can_match(r.pattern, key)]
-        entry = self._table[key] = tuple((r.matcher(), r.fn, r.takes_ctx, r) for r in fitting)
+    def _find(self, key: tuple[Ops, ...], uop: UOp) -> tuple[Candidate, ...]:
+        """The rules that may match a node with these ops, remembered."""
+        long = len(uop.src) > _LONG
+        fitting = [r for r in self.rules if (r.pattern.ops is None or uop.op in r.pattern.ops if long
+                                             else _can_match(r.pattern, key))]
+        entry = self._table[key] = tuple([(*r.attempt(1 if long else 2), r) for r in fitting])
         return entry
 
     def rewrite(self, uop: UOp, ctx: Any = None) -> UOp | None:
@@ -397,27 +315,31 @@ class PatternMatcher:
             key = (uop.op, *[s.op for s in src])
         rules = self._table.get(key)
         if rules is None:
-            rules = self._candidates(key, uop)
+            rules = self._find(key, uop)
         if not rules:
             return None
         if TRACK_MATCH_STATS.value:
             return _rewrite_tracked(rules, uop, ctx)
-        for match, fn, takes_ctx, _ in rules:
-            store: Store = {}
-            if match(uop, store):
-                out = fn(ctx=ctx, **store) if takes_ctx else fn(**store)
-                if out is not None and out is not uop:
-                    return out  # type: ignore[no-any-return]
+        for alone, attempt, _ in rules:
+            out = attempt(uop) if alone else attempt(uop, ctx)
+            if out is not None and out is not uop:
+                return out  # type: ignore[no-any-return]
+        return None
+
+    def applicable(self, uop: UOp, ctx: Any = None) -> Rule | None:
+        """The rule that ``rewrite`` applies to ``uop``, for messages; its function is called again."""
+        for rule in self.rules:
+            alone, attempt = rule.attempt(0)
+            out = attempt(uop) if alone else attempt(uop, ctx)
+            if out is not None and out is not uop:
+                return rule
         return None
 
 
-def _rewrite_tracked(rules: Sequence[tuple[Match, Callable[..., Any], bool, Rule]], uop: UOp, ctx: Any) -> UOp | None:
-    for match, fn, takes_ctx, rule in rules:
+def _rewrite_tracked(rules: Sequence[Candidate], uop: UOp, ctx: Any) -> UOp | None:
+    for alone, attempt, rule in rules:
         start = time.perf_counter()
-        store: Store = {}
-        out = None
-        if match(uop, store):
-            out = fn(ctx=ctx, **store) if takes_ctx else fn(**store)
+        out = attempt(uop) if alone else attempt(uop, ctx)
         rule.stats.tries += 1
         rule.stats.seconds += time.perf_counter() - start
         if out is not None and out is not uop:

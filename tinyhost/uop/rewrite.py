@@ -8,6 +8,7 @@ stack, so depth does not matter; rules that never settle are reported with the n
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from tinyhost.dtype import DType
@@ -29,14 +30,8 @@ _CALLS = frozenset({Ops.CALL, Ops.FUNCTION})
 
 
 def _skips_body(u: UOp) -> bool:
-    return u.op in _CALLS and not isinstance(u.arg, DType)
-
-
-def _loop_error(kind: str, name: str | None, recent: list[UOp]) -> RewriteLoopError:
-    ops = Counter(u.op.name for u in recent)
-    return RewriteLoopError(f"infinite loop in {kind} ({name or 'unnamed'}): rules keep rewriting "
-                            f"{', '.join(f'{op} x{n}' for op, n in ops.most_common(5))}; two rules undo each other or one "
-                            f"grows its own input. Last node: {str(recent[-1])[:400] if recent else 'none'}")
+    """Whether the first source of a CALL or FUNCTION is a body, not an address."""
+    return not isinstance(u.arg, DType)
 
 
 class _Rewriter:
@@ -47,45 +42,57 @@ class _Rewriter:
         self.pm, self.bpm, self.ctx, self.name, self.enter_calls = pm, bpm, ctx, name, enter_calls
         self.done: dict[UOp, UOp] = {}
 
+    def _sources(self, u: UOp) -> tuple[UOp, ...]:
+        return u.src if self.enter_calls or u.op not in _CALLS or not _skips_body(u) else u.src[1:]
+
     def run(self, root: UOp) -> UOp:
-        """Stages of a node: 0 bottom-up rules and its sources, 1 rebuild and top-down rules, 2 take a result over."""
-        done, bpm = self.done, self.bpm
+        """Rewrite ``root``: its sources, then itself, then what a rule made of it, until no rule applies.
+
+        A frame is (node, what its bottom-up rules made of it, what is left to visit below, whether the one below is the
+        node's replacement).
+        """
+        done, bpm, finish = self.done, self.bpm, self._finish
         limit = REWRITE_STACK_LIMIT.value
-        stack: list[tuple[UOp, int, UOp]] = [(root, 0, root)]
-        pending: set[UOp] = set()  # nodes whose replacement is being rewritten
-        while stack:
-            n, stage, new = stack.pop()
-            if stage == 2:
-                pending.discard(n)
-                done[n] = done[new]
-                continue
-            if n in done:
-                continue
-            if stage == 0:
-                if len(stack) > limit:
-                    limit = self._grow_limit(root, stack, limit)
+        frames: list[tuple[UOp | None, UOp, Iterator[UOp], bool]] = []
+        pending: dict[UOp, None] = {}  # nodes whose replacement is being rewritten
+        node: UOp | None = None
+        new, rest, replaced = root, iter((root,)), False
+        while True:
+            for s in rest:
+                if s in done:
+                    continue
+                frames.append((node, new, rest, replaced))
+                if len(frames) > limit:
+                    limit = self._grow_limit(root, frames, limit)
+                node = new = s
+                replaced = False
                 if bpm is not None:
                     try:
-                        new = self._fixed_point(n)
+                        new = self._fixed_point(s)
                     except BottomUpGate:
-                        done[n] = n
+                        done[s] = s
+                        node, new, rest, replaced = frames.pop()
                         continue
-                stack.append((n, 1, new))
-                src = new.src if self.enter_calls or not _skips_body(new) else new.src[1:]
-                for s in reversed(src):
-                    if s not in done:
-                        stack.append((s, 0, s))
-                continue
-            self._finish(n, new, stack, pending)
-        return done[root]
+                rest = iter(self._sources(new))
+                break
+            else:
+                if node is None:
+                    return done[root]
+                if replaced:
+                    pending.pop(node, None)
+                    done[node] = done[new]
+                elif (out := finish(node, new, pending)) is not None:
+                    new, rest, replaced = out, iter((out,)), True
+                    continue
+                node, new, rest, replaced = frames.pop()
 
-    def _finish(self, n: UOp, new: UOp, stack: list[tuple[UOp, int, UOp]], pending: set[UOp]) -> None:
+    def _finish(self, n: UOp, new: UOp, pending: dict[UOp, None]) -> UOp | None:
+        """Rebuild ``new`` over its rewritten sources and apply one rule: a node to go on with, None if ``n`` is done."""
         done = self.done
         built = new
-        src = new.src
-        for s in src:
+        for s in new.src:
             if done.get(s, s) is not s:
-                built = UOp(new.op, tuple([done.get(s, s) for s in src]), new.arg, new.tag)
+                built = UOp(new.op, tuple([done.get(s, s) for s in new.src]), new.arg, new.tag)
                 break
         if built is not new and self.bpm is not None:
             out: UOp | None = built  # the rebuilt node gets its bottom-up rules as well
@@ -95,64 +102,77 @@ class _Rewriter:
             done[n] = built
             if built is not n:
                 done[built] = built
-            return
+            return None
         ready = done.get(out)
         if ready is not None:
             done[n] = ready
-            return
+            return None
         if out in pending or (out is n and built is not n):
-            raise _loop_error("graph_rewrite", self.name, [out])
-        pending.add(n)
-        stack.append((n, 2, out))
-        stack.append((out, 0, out))
+            raise self._loop_error("graph_rewrite", [*pending, out])
+        pending[n] = None
+        return out
 
     def _fixed_point(self, n: UOp) -> UOp:
         assert self.bpm is not None
-        seen = None
-        while True:
-            out = self.bpm.rewrite(n, self.ctx)
-            if out is None:
-                return n
-            if seen is None:
-                seen = {n}
+        out = self.bpm.rewrite(n, self.ctx)
+        if out is None:
+            return n
+        seen = {n: None}
+        while out is not None:
             if out in seen:
-                raise _loop_error("fixed_point_rewrite", self.name, [*seen, out])
-            seen.add(out)
-            n = out
+                raise self._loop_error("fixed_point_rewrite", [*seen, out])
+            seen[out] = None
+            n, out = out, self.bpm.rewrite(out, self.ctx)
+        return n
 
-    def _grow_limit(self, root: UOp, stack: list[tuple[UOp, int, UOp]], limit: int) -> int:
+    def _grow_limit(self, root: UOp, frames: list[Any], limit: int) -> int:
         """A deep graph may need a deep stack; rules that keep growing it may not."""
         allowed = REWRITE_STACK_LIMIT.value + 8 * len(root.toposort())
         if limit >= allowed:
-            raise _loop_error("graph_rewrite (stack too big)", self.name, [n for n, _, _ in stack[-1000:]])
+            raise self._loop_error("graph_rewrite (stack too big)", [f[0] for f in frames[-1000:]])
         return allowed
+
+    def _loop_error(self, kind: str, recent: list[UOp]) -> RewriteLoopError:
+        ops = Counter(u.op.name for u in recent)
+        rules = dict.fromkeys(f"{r.name} ({r.place})" for u in recent[-8:] for pm in (self.bpm, self.pm) if pm is not None
+                              for r in (pm.applicable(u, self.ctx),) if r is not None)
+        return RewriteLoopError(f"infinite loop in {kind} ({self.name or 'unnamed'}): {', '.join(rules) or 'rules'} keep "
+                                f"rewriting {', '.join(f'{op} x{n}' for op, n in ops.most_common(5))}; two rules undo each "
+                                f"other or one grows its own input. Last node: {str(recent[-1])[:400]}")
 
     def walk(self, root: UOp) -> UOp:
         """One pass, sources first; replacements are taken as they are."""
         done, bpm, pm = self.done, self.bpm, self.pm
-        stack: list[tuple[UOp, bool]] = [(root, False)]
-        while stack:
-            n, ready = stack.pop()
-            if n in done:
-                continue
-            if not ready:
-                if bpm is not None:
-                    try:
-                        out = bpm.rewrite(n, self.ctx)
-                    except BottomUpGate:
-                        out = n
-                    if out is not None:
-                        done[n] = out
-                        continue
-                stack.append((n, True))
-                src = n.src if self.enter_calls or not _skips_body(n) else n.src[1:]
-                stack.extend((s, False) for s in reversed(src) if s not in done)
-                continue
-            built = UOp(n.op, tuple([done.get(s, s) for s in n.src]), n.arg, n.tag) \
-                if any(done.get(s, s) is not s for s in n.src) else n
-            out = pm.rewrite(built, self.ctx) if pm is not None else None
-            done[n] = built if out is None else out
-        return done[root]
+        frames: list[tuple[UOp | None, Iterator[UOp]]] = []
+        node: UOp | None = None
+        rest = iter((root,))
+        while True:
+            for s in rest:
+                if s in done:
+                    continue
+                if bpm is not None and (made := self._before(s)) is not None:
+                    done[s] = made
+                    continue
+                frames.append((node, rest))
+                node, rest = s, iter(self._sources(s))
+                break
+            else:
+                if node is None:
+                    return done[root]
+                built = node
+                if any([done.get(s, s) is not s for s in node.src]):
+                    built = UOp(node.op, tuple([done.get(s, s) for s in node.src]), node.arg, node.tag)
+                out = pm.rewrite(built, self.ctx) if pm is not None else None
+                done[node] = built if out is None else out
+                node, rest = frames.pop()
+
+    def _before(self, n: UOp) -> UOp | None:
+        """What a bottom-up rule makes of ``n``; ``n`` itself where a rule says not to descend."""
+        assert self.bpm is not None
+        try:
+            return self.bpm.rewrite(n, self.ctx)
+        except BottomUpGate:
+            return n
 
 
 def graph_rewrite(sink: UOp, pm: PatternMatcher, ctx: Any = None, bottom_up: bool = False, name: str | None = None,
@@ -195,23 +215,30 @@ def _substitute_plain(root: UOp, real: dict[UOp, UOp], walk: bool, enter_calls: 
     if not walk and any(v in real or (v.op not in _LEAVES and not real.keys().isdisjoint(v.toposort())) for v in real.values()):
         return graph_rewrite(root, _substitute, real, bottom_up=True, name=name, enter_calls=enter_calls)
     done: dict[UOp, UOp] = dict(real)
-    stack: list[tuple[UOp, bool]] = [(root, False)]
-    while stack:
-        n, ready = stack.pop()
-        if n in done:
-            continue
-        src = n.src if enter_calls or not _skips_body(n) else n.src[1:]
-        if not ready:
-            stack.append((n, True))
-            stack.extend([(s, False) for s in src if s not in done])
-            continue
-        for s in src:
-            if done[s] is not s:
-                done[n] = UOp(n.op, tuple([done.get(s, s) for s in n.src]), n.arg, n.tag)
+    frames: list[tuple[UOp | None, Iterator[UOp]]] = []
+    node: UOp | None = None
+    rest = iter((root,))
+    while True:
+        for s in rest:
+            if s in done:
+                continue
+            src = s.src
+            if not enter_calls and s.op in _CALLS and _skips_body(s):
+                src = src[1:]
+            if src:
+                frames.append((node, rest))
+                node, rest = s, iter(src)
                 break
+            done[s] = s
         else:
-            done[n] = n
-    return done[root]
+            if node is None:
+                return done[root]
+            done[node] = node
+            for s in node.src:
+                if done.get(s, s) is not s:
+                    done[node] = UOp(node.op, tuple([done.get(s, s) for s in node.src]), node.arg, node.tag)
+                    break
+            node, rest = frames.pop()
 
 
 _LEAVES = frozenset({Ops.CONST, Ops.PARAM, Ops.BUFFER, Ops.SPECIAL})

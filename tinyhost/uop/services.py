@@ -6,7 +6,8 @@ the device floor, which registers itself when it is imported. An unset service i
 from __future__ import annotations
 
 import importlib
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 _LAZY = {
     "simplify": "tinyhost.uop.rules:simplify",

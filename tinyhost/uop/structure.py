@@ -137,7 +137,7 @@ class StructureMixin(NodeFields):
         if self._gated:
             return self.src[0]
         return self._const(not self.is_invalid)
-    
+
     # *** calls ***
     def call(self, *args: Self, ret_dtype: DType | None = None, grad_fxn: Callable[..., Any] | None = None,
              name: str | None = None, precompile: bool = False, precompile_backward: bool = False,

@@ -1,7 +1,9 @@
-"""DISK: files as storage. ``DISK:/path`` names the file; bytes are read when they are used, straight into their destination.
+"""DISK: files as storage. ``DISK:/path`` names the file; bytes are read when they are used, straight into their
+destination.
 
-A file that does not exist, or is empty, is created at the size that is asked for. The file is opened again when the path
-holds another file than before, so a file that was replaced is read anew and one that shrank is an error, never a fault.
+A file that does not exist, or is empty, is created at the size that is asked for. The file is opened again when the
+path holds another file than before, so a file that was replaced is read anew and one that shrank is an error, never a
+fault.
 """
 from __future__ import annotations
 
@@ -49,8 +51,8 @@ class _File:
         return os.fstat(self.fd).st_size
 
     def too_short(self, needed: int) -> NoReturn:
-        raise ValueError(f"{self.path} has {self.size} bytes, {needed} are needed: the file is truncated, or shrank while it "
-                         "was in use")
+        raise ValueError(f"{self.path} has {self.size} bytes, {needed} are needed: the file is truncated, or shrank "
+                         "while it was in use")
 
 
 @dataclass(frozen=True)

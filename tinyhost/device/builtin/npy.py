@@ -19,7 +19,7 @@ def capabilities(target: Target) -> Capabilities:
 
 def host_bytes(array: "np.ndarray[Any, Any]") -> memoryview:
     """The bytes of a contiguous array, writable if the array is."""
-    return memoryview(array.reshape(-1).view(np.uint8))
+    return array.reshape(-1).view(np.uint8).data
 
 
 class NpyAllocator(Allocator["np.ndarray[Any, Any]"]):
@@ -29,8 +29,8 @@ class NpyAllocator(Allocator["np.ndarray[Any, Any]"]):
 
     def _alloc(self, size: int, options: BufferSpec) -> "np.ndarray[Any, Any]":
         if options.external_ptr is not None:
-            return np.frombuffer((ctypes.c_ubyte * size).from_address(options.external_ptr), dtype=np.uint8)
-        return (np.zeros if options.zero else np.empty)(size, dtype=np.uint8)
+            return np.ctypeslib.as_array((ctypes.c_ubyte * size).from_address(options.external_ptr))
+        return np.zeros(size, dtype=np.uint8) if options.zero else np.empty(size, dtype=np.uint8)
 
     def _copyin(self, dest: "np.ndarray[Any, Any]", src: memoryview) -> None:
         host_bytes(dest)[:len(src)] = src

@@ -20,8 +20,8 @@ class NullAllocator(Allocator[int]):
 
     def _copyout(self, dest: memoryview, src: int) -> None:
         if not NULL_ALLOW_COPYOUT.value:
-            raise RuntimeError("no copyout on NULL: it computes nothing, so there is nothing to read; use another device, "
-                               "or set NULL_ALLOW_COPYOUT=1 to read zeros")
+            raise RuntimeError("no copyout on NULL: it computes nothing, so there is nothing to read; use another "
+                               "device, or set NULL_ALLOW_COPYOUT=1 to read zeros")
         dest[:] = bytes(len(dest))
 
     def _offset(self, buf: int, size: int, offset: int) -> int:

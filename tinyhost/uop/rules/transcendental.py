@@ -16,7 +16,7 @@ import math
 import struct
 from dataclasses import dataclass
 
-from tinyhost.dtype import DType, dtypes
+from tinyhost.dtype import DType, dtypes, truncate
 from tinyhost.ops import Ops
 from tinyhost.uop.node import UOp
 from tinyhost.uop.pattern import UPat
@@ -44,6 +44,8 @@ class Format:
     mantissa: int
     bias: int
     exp2_range: tuple[float, float]  # outside, exp2 is 0 or infinite
+    log2_e: float  # rounded to the type
+    log2_e_rest: float  # what is missing
     exp2: tuple[float, ...]  # (2**f - 1) / f on [-1/2, 1/2]
     log2: tuple[float, ...]
     sin: tuple[float, ...]  # (sin(r) - r) / r**3 in r*r on [-pi/2, pi/2]
@@ -88,6 +90,7 @@ def _split_pi(bits: tuple[int, ...]) -> tuple[float, ...]:
 
 FLOAT32 = Format(
     dtypes.float32, dtypes.uint32, dtypes.int32, 23, 127, (-151.0, 129.0),
+    log2_e=1.4426950216293335, log2_e_rest=1.925963033500011e-08,
     exp2=(0.6931472029183414, 0.24022647905596894, 0.05550332320971167, 0.009618437947000813, 0.0013398937342504382,
           0.00015353316005251768),
     log2=(1.4426950408299144, -0.7213473515075858, 0.4808982410851206, -0.36069664879059865, 0.2885674063242655,
@@ -96,6 +99,7 @@ FLOAT32 = Format(
     pi_parts=_split_pi((11, 11, 11, 24)), pi_limit=1 << 13)
 FLOAT64 = Format(
     dtypes.float64, dtypes.uint64, dtypes.int64, 52, 1023, (-1077.0, 1025.0),
+    log2_e=1.4426950408889634, log2_e_rest=2.0355273740931033e-17,
     exp2=(0.6931471805599453, 0.2402265069591013, 0.055504108664820084, 0.00961812910759412, 0.0013333558146774631,
           0.00015403530457111218, 1.525273349311264e-05, 1.3215435282708762e-06, 1.0178199579268284e-07,
           7.073783187345078e-09, 4.4347700679348633e-10),
@@ -114,13 +118,16 @@ def _round_to_int(x: UOp, fmt: Format) -> tuple[UOp, UOp]:
 
 
 # *** exp2 ***
-def exp2(x: UOp, fmt: Format) -> UOp:
-    """2**x: 2**n * 2**f with n the nearest integer; 2**n in two factors, so that overflow and underflow are gradual."""
-    dt, low, high = fmt.dtype, UOp.const(fmt.exp2_range[0], fmt.dtype), UOp.const(fmt.exp2_range[1], fmt.dtype)
-    x = where(less(x, low), low, x)  # NaN passes both
-    x = where(less(high, x), high, x)
-    bits, n = _round_to_int(x, fmt)
-    fraction = sub(x, n)
+def _kept_within(x: UOp, low: float, high: float) -> UOp:
+    """x, or the bound that it exceeds; NaN passes."""
+    low_bound, high_bound = UOp.const(low, x.dtype), UOp.const(high, x.dtype)
+    x = where(less(x, low_bound), low_bound, x)
+    return where(less(high_bound, x), high_bound, x)
+
+
+def _scaled_exp2(fraction: UOp, bits: UOp, fmt: Format) -> UOp:
+    """2**n * 2**fraction, ``bits`` ending in n; 2**n in two factors, so that overflow and underflow are gradual."""
+    dt = fmt.dtype
     value = fma(_polynomial(fraction, fmt.exp2), fraction, UOp.const(1.0, dt))
     # n + 2*bias, positive, as the sum of two biased exponents
     both = sub(bits, UOp.const(fmt.rounder_bits - 2 * fmt.bias, fmt.bits))
@@ -128,6 +135,37 @@ def exp2(x: UOp, fmt: Format) -> UOp:
     for exponent in (first, sub(both, first)):
         value = mul(value, UOp(Ops.BITCAST, (shl(exponent, fmt.mantissa),), dt))
     return value
+
+
+def exp2(x: UOp, fmt: Format) -> UOp:
+    """2**x: 2**n * 2**f with n the nearest integer."""
+    x = _kept_within(x, *fmt.exp2_range)
+    bits, n = _round_to_int(x, fmt)
+    return _scaled_exp2(sub(x, n), bits, fmt)
+
+
+def exp(x: UOp, factor: float, fmt: Format) -> UOp:
+    """2**(x * factor) for a factor of log2(e) or its negative, that is e**x or e**-x.
+
+    The product contracts with the range reduction, as our own polynomials may: its rounding error, which grows with x,
+    would be nearly all of the error of the result. What the factor lost when it was rounded comes in there too.
+    """
+    dt, sign = fmt.dtype, math.copysign(1.0, factor)
+    x = _kept_within(x, *sorted(bound / factor for bound in fmt.exp2_range))
+    bits, n = _round_to_int(mul(x, UOp.const(factor, dt)), fmt)
+    fraction = fma(x, UOp.const(factor, dt), mul(n, UOp.const(-1.0, dt)))
+    return _scaled_exp2(fma(x, UOp.const(sign * fmt.log2_e_rest, dt), fraction), bits, fmt)
+
+
+def _natural_exponent(x: UOp, fmt: Format) -> tuple[UOp, float] | None:
+    """(y, factor) where x is y * log2(e) or y * -log2(e)."""
+    if x.op is not Ops.MUL:
+        return None
+    for y, c in (x.src, x.src[::-1]):
+        factor = literal(c)
+        if factor is not None and abs(factor := truncate[fmt.dtype](factor)) == fmt.log2_e and literal(y) is None:
+            return y, factor
+    return None
 
 
 # *** log2 ***
@@ -322,6 +360,8 @@ def _unary(u: UOp, x: UOp) -> UOp | None:
     fmt = _FORMATS.get(x.dtype)
     if fmt is None:
         return _through(x, u.op) if x.dtype.is_float and not x.dtype.is_weak else None
+    if u.op is Ops.EXP2 and (natural := _natural_exponent(x, fmt)) is not None:
+        return exp(*natural, fmt)
     return {Ops.EXP2: exp2, Ops.LOG2: log2, Ops.SIN: sin}[u.op](x, fmt)
 
 

@@ -1,0 +1,184 @@
+"""Quantised blocks of GGML as tensor expressions: raw bytes on a device in, float32 out.
+
+Each function takes blocks, uint8 of shape (blocks, bytes per block), and gives their elements, float32 of shape
+(blocks, elements per block). Nothing is read or computed before the result is realized; a cast or product behind it
+joins its kernel. ``d`` and ``m`` are scale and minimum of a block, ``q`` its small integers. (Layouts: ggml-common.h
+and the reference dequantisers of ggml-quants.c; MXFP4: OCP Microscaling Formats 1.0, section 5.)
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tinyhost.dtype import DType, dtypes
+from tinyhost.tensor import Tensor
+
+__all__ = ["GGML_TYPES", "GgmlType", "dequantize"]
+
+IQ4_VALUES = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
+FP4_VALUES = (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)  # doubled E2M1
+
+
+# *** parts of blocks ***
+def _half(b: Tensor, at: int) -> Tensor:
+    """The float16 at byte ``at`` of each block, as (blocks, 1)."""
+    return b[:, at:at + 2].bitcast(dtypes.float16).cast(dtypes.float32)
+
+
+def _fields(q: Tensor, groups: int, bits: int) -> Tensor:
+    """Fields of ``bits`` of bytes (blocks, groups * n): (blocks, groups, 8 // bits, n), the low bits of all first."""
+    count = 8 // bits
+    shifts = (Tensor.arange(count, dtype=dtypes.uint8) * bits).reshape(1, 1, count, 1)
+    return (q.reshape(q.shape[0], groups, 1, -1) >> shifts) & ((1 << bits) - 1)
+
+
+def _flat(x: Tensor, *shape: int) -> Tensor:
+    return x.reshape(x.shape[0], *(shape or (-1,)))
+
+
+def _bits(h: Tensor) -> Tensor:
+    """The bits of bytes (blocks, n) in order: (blocks, 8 * n)."""
+    shifts = Tensor.arange(8, dtype=dtypes.uint8).reshape(1, 1, 8)
+    return _flat((h.reshape(h.shape[0], -1, 1) >> shifts) & 1)
+
+
+def _signed(q: Tensor, zero: int) -> Tensor:
+    """Small unsigned integers less their zero point, as float32."""
+    return (q.cast(dtypes.int32) - zero).cast(dtypes.float32)
+
+
+def _scaled(x: Tensor, scales: Tensor) -> Tensor:
+    """(blocks, elements) times (blocks, groups), each scale over its share of the elements."""
+    groups = int(scales.shape[1])
+    return _flat(_flat(x, groups, -1) * scales.reshape(scales.shape[0], groups, 1))
+
+
+def _looked_up(values: tuple[int, ...], q: Tensor) -> Tensor:
+    return Tensor(values, dtype=dtypes.float32, device=q.device)[q.cast(dtypes.int32)]
+
+
+# *** blocks of 32 ***
+def _q4_0(b: Tensor) -> Tensor:
+    return _half(b, 0) * _signed(_flat(_fields(b[:, 2:18], 1, 4)), 8)
+
+
+def _q4_1(b: Tensor) -> Tensor:
+    return _half(b, 0) * _signed(_flat(_fields(b[:, 4:20], 1, 4)), 0) + _half(b, 2)
+
+
+def _q5_0(b: Tensor) -> Tensor:
+    q = _flat(_fields(b[:, 6:22], 1, 4)) | (_bits(b[:, 2:6]) << 4)
+    return _half(b, 0) * _signed(q, 16)
+
+
+def _q5_1(b: Tensor) -> Tensor:
+    q = _flat(_fields(b[:, 8:24], 1, 4)) | (_bits(b[:, 4:8]) << 4)
+    return _half(b, 0) * _signed(q, 0) + _half(b, 2)
+
+
+def _q8_0(b: Tensor) -> Tensor:
+    return _half(b, 0) * b[:, 2:34].bitcast(dtypes.int8).cast(dtypes.float32)
+
+
+def _iq4_nl(b: Tensor) -> Tensor:
+    return _half(b, 0) * _looked_up(IQ4_VALUES, _flat(_fields(b[:, 2:18], 1, 4)))
+
+
+def _mxfp4(b: Tensor) -> Tensor:
+    e = b[:, 0:1].cast(dtypes.uint32)
+    # half of 2**(e - 127), since the values are doubled: a subnormal for e < 2
+    exponent = (e < 2).where((e & 1) * 0x200000 + 0x200000, (e - 1) << 23)
+    return exponent.bitcast(dtypes.float32) * _looked_up(FP4_VALUES, _flat(_fields(b[:, 1:17], 1, 4)))
+
+
+# *** blocks of 256 ***
+def _q2_k(b: Tensor) -> Tensor:
+    scales = b[:, 0:16]
+    q = _signed(_flat(_fields(b[:, 16:80], 2, 2)), 0)
+    minimum = _signed(scales >> 4, 0) * _half(b, 82)
+    return _flat(_flat(_scaled(q, _signed(scales & 15, 0) * _half(b, 80)), 16, 16) - minimum.reshape(-1, 16, 1))
+
+
+def _q3_k(b: Tensor) -> Tensor:
+    # hmask holds the third bit of all eight rows of 32
+    q = _flat(_fields(b[:, 32:96], 2, 2)) | (_flat(_fields(b[:, 0:32], 1, 1)) << 2)
+    scales = _flat(_fields(b[:, 96:104], 1, 4)) | (_flat(_fields(b[:, 104:108], 1, 2)) << 4)
+    return _scaled(_signed(q, 4), _signed(scales, 32) * _half(b, 108))
+
+
+def _scales_and_minima(s: Tensor) -> tuple[Tensor, Tensor]:
+    """Eight scales and eight minima of 6 bits in 12 bytes: four of each in the low bits, the others in what is left."""
+    d, m, rest = s[:, 0:4], s[:, 4:8], s[:, 8:12]
+    return ((d & 63).cat((rest & 15) | ((d >> 6) << 4), dim=1), (m & 63).cat((rest >> 4) | ((m >> 6) << 4), dim=1))
+
+
+def _k_block(b: Tensor, q: Tensor) -> Tensor:
+    """d * scale * q - dmin * minimum, by rows of 32."""
+    scales, minima = _scales_and_minima(b[:, 4:16])
+    x = _scaled(_signed(q, 0), _signed(scales, 0) * _half(b, 0))
+    return _flat(_flat(x, 8, 32) - (_signed(minima, 0) * _half(b, 2)).reshape(-1, 8, 1))
+
+
+def _q4_k(b: Tensor) -> Tensor:
+    return _k_block(b, _flat(_fields(b[:, 16:144], 4, 4)))
+
+
+def _q5_k(b: Tensor) -> Tensor:
+    return _k_block(b, _flat(_fields(b[:, 48:176], 4, 4)) | (_flat(_fields(b[:, 16:48], 1, 1)) << 4))
+
+
+def _q6_k(b: Tensor) -> Tensor:
+    q = _flat(_fields(b[:, 0:128], 2, 4)) | (_flat(_fields(b[:, 128:192], 2, 2)) << 4)
+    return _scaled(_signed(q, 32), b[:, 192:208].bitcast(dtypes.int8).cast(dtypes.float32) * _half(b, 208))
+
+
+def _iq4_xs(b: Tensor) -> Tensor:
+    low = (b[:, 4:8].reshape(-1, 4, 1) >> (Tensor.arange(2, dtype=dtypes.uint8) * 4).reshape(1, 1, 2)) & 15
+    high = (b[:, 2:4].reshape(-1, 2, 1) >> (Tensor.arange(4, dtype=dtypes.uint8) * 2).reshape(1, 1, 4)) & 3
+    scales = _signed(_flat(low) | (_flat(high) << 4), 32) * _half(b, 0)
+    return _scaled(_looked_up(IQ4_VALUES, _flat(_fields(b[:, 8:136], 8, 4))), scales)
+
+
+# *** table ***
+@dataclass(frozen=True)
+class GgmlType:
+    """A type of GGML: elements and bytes of a block, and either a dtype or how a block is read; neither: known, not
+    read."""
+
+    name: str
+    elements: int = 1
+    bytes: int = 0
+    dtype: DType | None = None
+    read: Callable[[Tensor], Tensor] | None = None
+
+
+def _plain(name: str, dtype: DType) -> GgmlType:
+    return GgmlType(name, 1, dtype.itemsize, dtype)
+
+
+# by their number in the file (enum ggml_type of ggml.h)
+GGML_TYPES: dict[int, GgmlType] = {
+    0: _plain("F32", dtypes.float32), 1: _plain("F16", dtypes.float16), 30: _plain("BF16", dtypes.bfloat16),
+    28: _plain("F64", dtypes.float64), 24: _plain("I8", dtypes.int8), 25: _plain("I16", dtypes.int16),
+    26: _plain("I32", dtypes.int32), 27: _plain("I64", dtypes.int64),
+    2: GgmlType("Q4_0", 32, 18, read=_q4_0), 3: GgmlType("Q4_1", 32, 20, read=_q4_1),
+    6: GgmlType("Q5_0", 32, 22, read=_q5_0), 7: GgmlType("Q5_1", 32, 24, read=_q5_1),
+    8: GgmlType("Q8_0", 32, 34, read=_q8_0), 20: GgmlType("IQ4_NL", 32, 18, read=_iq4_nl),
+    39: GgmlType("MXFP4", 32, 17, read=_mxfp4),
+    10: GgmlType("Q2_K", 256, 84, read=_q2_k), 11: GgmlType("Q3_K", 256, 110, read=_q3_k),
+    12: GgmlType("Q4_K", 256, 144, read=_q4_k), 13: GgmlType("Q5_K", 256, 176, read=_q5_k),
+    14: GgmlType("Q6_K", 256, 210, read=_q6_k), 23: GgmlType("IQ4_XS", 256, 136, read=_iq4_xs),
+    9: GgmlType("Q8_1"), 15: GgmlType("Q8_K"), 16: GgmlType("IQ2_XXS"), 17: GgmlType("IQ2_XS"), 18: GgmlType("IQ3_XXS"),
+    19: GgmlType("IQ1_S"), 21: GgmlType("IQ3_S"), 22: GgmlType("IQ2_S"), 29: GgmlType("IQ1_M"), 34: GgmlType("TQ1_0"),
+    35: GgmlType("TQ2_0")}
+
+
+def dequantize(raw: Tensor, kind: GgmlType, shape: tuple[int, ...]) -> Tensor:
+    """The elements of quantised ``raw`` bytes, float32 of ``shape``, on the device of ``raw``.
+
+    Raises:
+        ValueError: the bytes are no whole number of blocks, or blocks of this type are not read.
+    """
+    if kind.read is None or int(raw.nbytes()) % kind.bytes:
+        raise ValueError(f"{raw.nbytes()} bytes are not read as blocks of {kind.name}")
+    return kind.read(raw.reshape(-1, kind.bytes)).reshape(shape)

@@ -1,0 +1,153 @@
+"""Bytes of a file or a tensor, read in bounds, and files that are written whole or not at all.
+
+Takes a path or a one-dimensional uint8 tensor; gives bytes of checked ranges, lazy tensors over ranges, and a cursor
+for headers. Invariant: no length that a file states is believed before it was compared with the bytes that are there.
+What the bytes mean is known to the readers of each format.
+"""
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from tinyhost.dtype import DType, dtypes
+from tinyhost.errors import DTypeError
+from tinyhost.helpers import prod
+from tinyhost.tensor import Tensor
+
+__all__ = ["Cursor", "FileLike", "Source", "atomic_file", "tensor_of", "view_of"]
+
+FileLike = Tensor | str | os.PathLike[str]
+WINDOW = 1 << 16  # bytes that a cursor reads at once
+
+
+class Source:
+    """The bytes of a file, for one format.
+
+    Raises:
+        FileNotFoundError, IsADirectoryError: there is no such file.
+        DTypeError: a tensor that is no row of uint8.
+    """
+
+    def __init__(self, fn: FileLike, kind: str) -> None:
+        if isinstance(fn, Tensor):
+            if fn.dtype is not dtypes.uint8 or len(fn.shape) != 1:
+                raise DTypeError(f"{kind} needs the bytes of a file: a tensor of dtypes.uint8 with one axis, got "
+                                 f"{fn.dtype} of "
+                                 f"shape {fn.shape}")
+            self.bytes, self.name = fn, "the tensor"
+        else:
+            path = Path(fn)
+            if path.is_dir():
+                raise IsADirectoryError(f"{kind} needs a file, {path} is a folder")
+            if not path.exists():
+                raise FileNotFoundError(f"there is no file {path}")
+            self.bytes, self.name = Tensor(path), str(path)
+        self.kind = kind
+        self.size = int(self.bytes.nbytes())
+
+    def error(self, text: str) -> ValueError:
+        """A ValueError that names the file and the format."""
+        return ValueError(f"{self.name} as {self.kind}: {text}")
+
+    def check(self, start: int, size: int, what: str) -> None:
+        """Raises:
+            ValueError: the range is not inside the file.
+        """
+        if start < 0 or size < 0 or start + size > self.size:
+            raise self.error(f"{what} takes {size} bytes from byte {start}, the file has {self.size}: it is truncated "
+                             f"or damaged")
+
+    def read(self, start: int, size: int, what: str) -> bytes:
+        """The bytes of a range that is inside the file."""
+        self.check(start, size, what)
+        return bytes(self.bytes[start:start + size].data()) if size else b""
+
+    def slice(self, start: int, size: int, what: str) -> Tensor:
+        """The range as a tensor of uint8, not read."""
+        self.check(start, size, what)
+        return self.bytes[start:start + size] if size else Tensor.empty(0, dtype=dtypes.uint8, device=self.bytes.device)
+
+
+class Cursor:
+    """Reads forward from a position, through a window."""
+
+    def __init__(self, source: Source, at: int = 0, end: int | None = None) -> None:
+        self.source, self.at = source, at
+        self.end = source.size if end is None else end
+        self._window, self._start = b"", at
+
+    @property
+    def left(self) -> int:
+        """Bytes before the end."""
+        return self.end - self.at
+
+    def take(self, size: int, what: str) -> bytes:
+        """The next ``size`` bytes.
+
+        Raises:
+            ValueError: fewer are left.
+        """
+        if size < 0 or size > self.left:
+            raise self.source.error(f"{what} takes {size} bytes from byte {self.at}, the data ends at byte {self.end}: "
+                                    f"it is truncated "
+                                    "or damaged")
+        lo = self.at - self._start
+        if lo < 0 or lo + size > len(self._window):
+            self._window = self.source.read(self.at, min(max(size, WINDOW), self.left), what)
+            self._start, lo = self.at, 0
+        self.at += size
+        return self._window[lo:lo + size]
+
+    def integer(self, size: int, what: str, signed: bool = False) -> int:
+        """A little-endian integer of ``size`` bytes."""
+        return int.from_bytes(self.take(size, what), "little", signed=signed)
+
+    def line(self, what: str, limit: int = 1 << 16) -> bytes:
+        """The bytes before the next line feed, which is passed.
+
+        Raises:
+            ValueError: there is none within ``limit`` bytes.
+        """
+        start, text = self.at, b""
+        while (cut := text.find(b"\n")) < 0:
+            if not self.left or len(text) > limit:
+                raise self.source.error(f"{what} at byte {start} does not end: no line feed in {len(text)} bytes")
+            text += self.take(min(256, self.left), what)
+        self.at = start + cut + 1
+        return text[:cut]
+
+
+def view_of(raw: Tensor, dtype: DType, shape: tuple[int, ...]) -> Tensor:
+    """Bytes as elements of ``dtype``, row-major; where they lie does not change."""
+    if not prod(shape):
+        return Tensor.empty(*shape, dtype=dtype, device=raw.device)
+    return (raw if dtype is dtypes.uint8 else raw.bitcast(dtype)).reshape(shape)
+
+
+def tensor_of(content: bytes, shape: tuple[int, ...] | None = None, dtype: DType = dtypes.uint8) -> Tensor:
+    """A tensor of bytes that are in memory."""
+    raw = Tensor(content) if content else Tensor.empty(0, dtype=dtypes.uint8)
+    return view_of(raw, dtype, (len(content) // dtype.itemsize,) if shape is None else shape)
+
+
+@contextmanager
+def atomic_file(fn: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file to write that replaces ``fn``, keeping its mode, when the block ends without an error."""
+    path = Path(os.path.realpath(fn))
+    temp = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        with open(temp, "xb") as f:
+            yield f
+            f.flush()
+            os.fsync(f.fileno())
+        if path.exists():
+            shutil.copymode(path, temp)
+        os.replace(temp, path)
+    except BaseException:
+        temp.unlink(missing_ok=True)
+        raise
