@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
-.PHONY: demo test check bench soak format clean
+.PHONY: demo test check bench soak clean
 
 $(VENV)/run: pyproject.toml tinyhost_cpu/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -32,8 +32,8 @@ check: $(VENV)/dev  ## format, lint, types and the fast tests
 	$(BIN)/mypy
 	$(PYTEST) -m "not soak and not slow and not wheel and not fuzz" tests/floor0 tests/uop tests/rules tests/plugin
 
-soak: $(VENV)/dev  ## the full counts of fuzzers and sweeps
-	$(PYTEST) -m soak
+soak: $(VENV)/dev  ## the full counts of fuzzers and sweeps; goes on where it was interrupted
+	$(PYTEST) -m soak --resume $(VENV)/soak-passed
 
 bench: $(VENV)/dev  ## timings, ours and peers'
 	$(BIN)/python benchmarks/run.py

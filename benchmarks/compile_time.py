@@ -1,7 +1,7 @@
-"""What compiling costs: the kernels of one training step of `examples/train_mnist.py`, chains of element-wise ops, nodes.
+"""What compiling costs: the kernels of one training step of `examples/train_mnist.py`, chains of operations, nodes.
 
-`--chain N` measures one chain of N ops only; `--kernels` one table of all kernels. Disk caches are off; a kernel's time is from its graph
-to machine code, the median of a few rounds, after a first round that is printed on its own.
+`--chain N` measures one chain of N operations only; `--kernels` prints a line for each kernel. Disk caches are off. A
+kernel's time is from its graph to machine code, the median of a few rounds; the first round is printed on its own.
 """
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ os.environ["CACHELEVEL"] = "0"
 from tinyhost import Context, Device, Tensor, nn
 from tinyhost.codegen import to_program
 from tinyhost.engine import program, schedule
+from tinyhost.helpers import ansistrip
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp
 
@@ -91,7 +92,7 @@ def kernel_table(width: int, batch: int, rounds: int, every: bool) -> None:
             start = time.perf_counter()
             done = to_program(ast, renderer)
             runs.append(time.perf_counter() - start)
-        times.append((statistics.median(runs), done.arg.name, len(ast.toposort()), len(done.src[1].src)))
+        times.append((statistics.median(runs), ansistrip(done.arg.name), len(ast.toposort()), len(done.src[1].src)))
     ms = sorted(t * 1e3 for t, *_ in times)
     once = [s for *_, s in recorder.kernels]
     print(f"training step, width {width}, batch {batch}, on {Device.DEFAULT}: {len(ms)} kernels")
@@ -124,8 +125,9 @@ def chain(n: int) -> None:
     with Recorder() as recorder:
         y.realize()
     end = time.perf_counter()
-    print(f"chain of {n:6d} ops: {end - start:6.2f} s in all: building {built - start:5.2f}, scheduling {sum(recorder.schedules):5.2f}, "
-          f"compiling {sum(s for *_, s in recorder.kernels):5.2f} ({len(recorder.kernels)} kernels)")
+    scheduling, compiling = sum(recorder.schedules), sum(s for *_, s in recorder.kernels)
+    print(f"chain of {n:6d} ops: {end - start:6.2f} s in all: building {built - start:5.2f}, scheduling "
+          f"{scheduling:5.2f}, compiling {compiling:5.2f} ({len(recorder.kernels)} kernels)")
 
 
 def nodes(count: int = 20_000) -> None:

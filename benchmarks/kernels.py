@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Callable
+from collections.abc import Callable
 
 from rounds import fair_numpy, medians, table
 
@@ -16,10 +16,10 @@ import numpy as np  # noqa: E402
 from tinyhost import Tensor, TinyJit  # noqa: E402
 from tinyhost.uop import Opt, OptOps  # noqa: E402
 
-# rows by 6, columns by 2 vectors of 8; columns outside rows outside the sum; the panel of B packed once for each block of
-# columns in the order (sum, vector, lane); rows split over two threads
-TILE_6X2 = (Opt(OptOps.LANE, 1, 8), Opt(OptOps.UPCAST, 0, 6), Opt(OptOps.UPCAST, 1, 2), Opt(OptOps.REORDER, None, (1, 0, 4)),
-            Opt(OptOps.STAGE, 1, (4, 3, 5)), Opt(OptOps.THREAD, 0, 2))
+# rows by 6, columns by 2 vectors of 8; columns outside rows outside the sum; the panel of B packed once for each block
+# of columns in the order (sum, vector, lane); rows split over two threads
+TILE_6X2 = (Opt(OptOps.LANE, 1, 8), Opt(OptOps.UPCAST, 0, 6), Opt(OptOps.UPCAST, 1, 2),
+            Opt(OptOps.REORDER, None, (1, 0, 4)), Opt(OptOps.STAGE, 1, (4, 3, 5)), Opt(OptOps.THREAD, 0, 2))
 
 
 def captured(make: Callable[[], Tensor]) -> Callable[[], None]:

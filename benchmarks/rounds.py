@@ -1,6 +1,6 @@
 """Timing that survives a noisy machine: contenders in alternating rounds, medians, ratios within one run.
 
-Takes named functions that do the same work; gives the median seconds of each. Nothing here asserts: numbers are printed.
+Takes named functions that do the same work; gives the median seconds of each. Nothing here asserts: it prints.
 """
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import statistics
 import sys
 import time
-from typing import Callable
+from collections.abc import Callable
 
 
 def fair_numpy() -> None:

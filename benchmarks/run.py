@@ -1,4 +1,4 @@
-"""Every benchmark in turn, each in a process of its own: `make bench`, or with names: `python benchmarks/run.py kernels`."""
+"""Every benchmark in turn, each in its own process: `make bench`, or some: `python benchmarks/run.py kernels`."""
 from __future__ import annotations
 
 import os

@@ -2,12 +2,25 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 os.environ.setdefault("SPEC", "1")
 
 import pytest
 
+from tests.resume import Resume
 from tinyhost.env import CACHEDIR
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--resume FILE``: go on with an interrupted run."""
+    parser.addoption("--resume", type=Path, help="leave out tests that passed in an earlier run of the same code, kept in FILE")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Load what the options ask for."""
+    if path := config.getoption("--resume"):
+        config.pluginmanager.register(Resume(path))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tinyhost import nn as nn
+    from tinyhost._reset import reset as reset
     from tinyhost.device import Device as Device
     from tinyhost.dtype import dtypes as dtypes
     from tinyhost.env import Context as Context
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["Context", "Device", "GlobalCounters", "Tensor", "TinyJit", "UOp", "Variable", "dtypes", "function", "getenv",
-           "nn"]
+           "nn", "reset"]
 
 _HOME = {
     "Context": "tinyhost.env", "getenv": "tinyhost.env", "Device": "tinyhost.device", "dtypes": "tinyhost.dtype",
     "function": "tinyhost.function", "GlobalCounters": "tinyhost.helpers", "TinyJit": "tinyhost.jit",
-    "Tensor": "tinyhost.tensor", "UOp": "tinyhost.uop", "Variable": "tinyhost.uop",
+    "Tensor": "tinyhost.tensor", "UOp": "tinyhost.uop", "Variable": "tinyhost.uop", "reset": "tinyhost._reset",
 }
 
 

@@ -53,8 +53,9 @@ class Capabilities:
     @property
     def text(self) -> str:
         """All fields in a form that is the same in every process, for cache keys."""
-        parts = [(f.name, getattr(self, f.name)) for f in fields(self)]
-        return ",".join(f"{name}={sorted(map(str, value)) if isinstance(value, frozenset) else value}" for name, value in parts)
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        values["dtypes"] = sorted(map(str, self.dtypes))
+        return ",".join(f"{name}={value}" for name, value in values.items())
 
     def supports(self, dtype: DType) -> bool:
         """Whether memory and arithmetic of ``dtype`` exist on the target."""

@@ -345,7 +345,8 @@ BEAM = ContextVar("BEAM", 0,
 SPLIT_REDUCEOP = ContextVar("SPLIT_REDUCEOP", 1, "0 never splits a large reduction into two kernels", codegen=True)
 MAX_KERNEL_BUFFERS = ContextVar("MAX_KERNEL_BUFFERS", 0,
                                 "most buffers of one kernel, 0 for the device's limit", codegen=True, minimum=0)
-MAX_KERNEL_OPS = ContextVar("MAX_KERNEL_OPS", 2000, "most ops of one kernel", codegen=True, minimum=1)
+MAX_KERNEL_OPS = ContextVar("MAX_KERNEL_OPS", 0,
+                            "most ops of one kernel, 0 for the device's limit", codegen=True, minimum=0)
 NUM_CPU_THREADS = ContextVar("NUM_CPU_THREADS", 0,
                              "threads of one CPU kernel, 0 for all cores this process may use", codegen=True, minimum=0)
 

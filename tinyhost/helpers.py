@@ -11,7 +11,8 @@ import operator
 import re
 import sys
 import time
-from typing import Any, Callable, ClassVar, Iterable, Iterator, Sequence, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from typing import Any, ClassVar, TypeVar
 
 T = TypeVar("T")
 
@@ -226,7 +227,7 @@ class tqdm(Iterator[T]):
 
     def __init__(self, iterable: Iterable[T] | None = None, desc: str = "", total: int | None = None,
                  disable: bool = False, unit: str = "it", rate: int = 20) -> None:
-        if total is None and iterable is not None and hasattr(iterable, "__len__"):
+        if total is None and isinstance(iterable, Sized):
             total = len(iterable)
         self.iterator = iter(iterable) if iterable is not None else None
         self.desc, self.total, self.disable, self.unit = f"{desc}: " if desc else "", total, disable, unit

@@ -16,7 +16,7 @@ from tinyhost.device import Buffer, Device, caps_of
 from tinyhost.device.buffer import buffer_of, has_storage
 from tinyhost.engine.capture import recorder
 from tinyhost.engine.effects import Effects
-from tinyhost.engine.hazards import STORED, is_storage, overwritten, readers, under_views
+from tinyhost.engine.hazards import STORED, VIEWS, is_storage, overwritten, readers, under_views
 from tinyhost.engine.plan import plan_of
 from tinyhost.engine.realize import run
 from tinyhost.engine.schedule import get_linear
@@ -29,9 +29,21 @@ if TYPE_CHECKING:
     from tinyhost._tensor.core import TensorCore
 
 
-def _lazy() -> list[tuple[TensorCore, UOp]]:
-    """Live tensors that are no views of buffers, with their graphs."""
-    return [(t, u) for t in live_tensors() if not is_storage(under_views(u := t.uop))]
+def _lazy(params: set[UOp] | None = None) -> list[tuple[TensorCore, UOp]]:
+    """Live tensors that are no views of buffers, with their graphs; what parameters stand on goes into ``params``.
+
+    One walk over all tensors of the process at each realization, so it is written out.
+    """
+    lazy = []
+    for t in live_tensors():
+        u = base = t.uop
+        while base.op in VIEWS:
+            base = base.src[0]
+        if base.op is not Ops.BUFFER:
+            lazy.append((t, u))
+        if params is not None and t.is_param:
+            params.add(base)
+    return lazy
 
 
 def _with_readers(roots: dict[UOp, None]) -> tuple[dict[UOp, None], set[UOp]]:
@@ -69,14 +81,15 @@ def _compute(roots: dict[UOp, None], do_update_stats: bool = True) -> dict[UOp, 
         run(plan_of(get_linear(effects.sink)), effects.params, effects.var_vals, do_update_stats)
     history.forget(old)
     if effects.becomes:
-        history.remember(effects.becomes, {t.uop.base for t in live_tensors() if t.is_param}, old)
-        _substitute_live(effects.becomes)
+        params: set[UOp] = set()
+        lazy = _lazy(params)
+        history.remember(effects.becomes, params, old)
+        _substitute_live(lazy, effects.becomes)
     return effects.becomes
 
 
-def _substitute_live(becomes: dict[UOp, UOp]) -> None:
+def _substitute_live(lazy: list[tuple[TensorCore, UOp]], becomes: dict[UOp, UOp]) -> None:
     """Let live tensors stand on the buffers their graphs were computed into."""
-    lazy = _lazy()
     new = UOp.sink(*[u for _, u in lazy]).substitute(becomes, walk=True).src
     for (t, old), u in zip(lazy, new):
         if u is not old and t.uop is old:  # another thread may have given the tensor a new value meanwhile

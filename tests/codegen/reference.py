@@ -157,7 +157,7 @@ def run(sink: UOp, buffers: list[np.ndarray], r: ClangRenderer | None = None) ->
 
 
 def check(sink: UOp, buffers: list[np.ndarray], level: str = "x86-64-v3", tol: float = 2e-5) -> UOp:
-    """Compare the compiled kernel with the reference; its program. A level "PYTHON:..." runs on the reference device."""
+    """Compare the compiled kernel with the reference; its program. "PYTHON:..." runs on the reference device."""
     want = evaluate(sink, buffers)
     device, _, arch = level.partition(":")
     got, program = run_python(sink, buffers, arch) if device == "PYTHON" else run(sink, buffers, renderer(level))

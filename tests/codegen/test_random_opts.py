@@ -51,6 +51,14 @@ def random_opt(rng: random.Random, k: Kernel) -> Opt:
         return rng.choice(
             [Opt(op, rng.randrange(2), tuple(rng.sample(range(len(axes)), rng.randint(1, len(axes))))), Opt(op, 2, ())]
         )
+    if op is O.STAGE and rng.random() < 0.5:
+        numbers = rng.sample(range(len(axes)), rng.randint(1, len(axes)))
+        cut = rng.randint(0, len(numbers))
+        return Opt(
+            op,
+            rng.randrange(2),
+            tuple((i,) for i in numbers[:cut]) + ((tuple(numbers[cut:]),) if cut < len(numbers) else ()),
+        )
     if op is O.SWAP:
         return Opt(op, axis, rng.randrange(max(1, len(axes))))
     return Opt(op, axis, rng.choice([0, 2, 3, 4, 5, 8, 16]))
@@ -90,6 +98,26 @@ def test_accepted_opts_keep_the_values(block):
 def test_many_accepted_opts_keep_the_values():
     for seed in range(1000, 6000):
         one(seed)
+
+
+@pytest.mark.parametrize("target", TARGETS[1:])
+@pytest.mark.parametrize(
+    "extra", [(), (Opt(O.LANE, 3, 4),), (Opt(O.UPCAST, 2, 2),), (Opt(O.LANE, 3, 4), Opt(O.UPCAST, 1, 2))], ids=str
+)
+def test_a_padded_copy_of_an_image(extra, target):
+    sink, bufs = K.conv(2, 3, 8, 9, 6, 3, 1)
+    r = PythonRenderer(Target("PYTHON", "LINEAR", target.partition(":")[2]))
+    k = Kernel(merge_ranges(one_closer_each(sink)), r)
+    for o in extra:
+        apply_opt(k, o)
+    number = {a.root.arg[0]: k.number(a) for a in reversed(k.sorted_axes)}
+    window = Opt(O.STAGE, 0, ((number[4],), (number[2], number[5]), (number[3], number[6])))
+    p = check(sink.replace(arg=KernelInfo(opts_to_apply=(*extra, window))), bufs, target)
+    assert p.arg.scratch == 3 * 10 * 11 * 4
+    gated = [u for u in p.src[1].src if u.op is Ops.LOAD and len(u.src) == 3]
+    assert all(u.ranges and all(r.arg[0] > 6 for r in u.ranges if r.arg[0] != 0) for u in gated), (
+        "only packing has gates"
+    )
 
 
 def test_reorder_and_stage_reach_compiled_code():

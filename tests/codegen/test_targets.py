@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 
 from tests.codegen import kernels as K
-from tests.codegen.reference import check
+from tests.codegen.reference import check, renderer
+from tinyhost.codegen import linear_program, optimised, to_program
 from tinyhost.dtype import dtypes
 from tinyhost.ops import AddrSpace, Ops
-from tinyhost.uop import Opt, UOp
+from tinyhost.uop import Opt, PatternMatcher, UOp, UPat
 from tinyhost.uop import OptOps as O
 
 TARGETS = ["PYTHON:", "PYTHON:gpu", "PYTHON:x86-64-v2", "PYTHON:x86-64-v3", "PYTHON:x86-64-v4"]
@@ -115,7 +116,6 @@ def test_symbolic_length():
     n = UOp.variable("n", 1, 50, param=True)
     o, x, i = K.buf(0, 50), K.buf(1, 50), UOp.range(n, 0)
     from tests.codegen.reference import renderer
-    from tinyhost.codegen import linear_program, optimised
     r = renderer()
     uops = linear_program(optimised(K.kernel(o.index(i).store(x.index(i) + 1).end(i)), r), r)
     assert [u.arg.name for u in uops if u.op is Ops.PARAM and u.arg.name] == ["n"]
@@ -127,9 +127,20 @@ def test_index_beyond_32_bits_is_64_bits_wide():
     size = 1 << 33
     o, x, i = K.buf(0, 16), K.buf(1, size), K.out(0, 16)
     from tests.codegen.reference import renderer
-    from tinyhost.codegen import linear_program, optimised
     r = renderer()
     uops = linear_program(optimised(K.kernel(o.index(i).store(x.index(i * (1 << 29))).end(i), opts=()), r), r)
     place = next(u for u in uops if u.op is Ops.INDEX and u.src[0].arg.slot == 1)
     assert place.src[1].dtype is dtypes.int64
     assert np.iinfo(np.int32).max < size
+
+
+def test_rules_from_outside_run_after_their_stage():
+    seen = []
+
+    def rewrites(stage):
+        seen.append(stage)
+        return [PatternMatcher([(UPat(Ops.LOAD, name="u"), lambda u: seen.append(u.op))])]
+
+    to_program(K.add(64)[0], renderer(), rewrites)
+    assert [s for s in seen if isinstance(s, str)] == ["simplify", "optimise", "expand"]
+    assert Ops.LOAD in seen[seen.index("expand"):] and Ops.LOAD not in seen[:seen.index("expand")]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tinyhost import Context, Tensor
+from tinyhost import Context, GlobalCounters, Tensor
 from tinyhost.device.registry import Device
 from tinyhost.engine import diskcache, plan, program, schedule
 from tinyhost.errors import CacheWarning
@@ -193,3 +193,14 @@ def test_keys_do_not_depend_on_the_process():
     folder = Path(os.environ["CACHEDIR"])
     keys = {child(folder, code, PYTHONHASHSEED=seed) for seed in ("1", "2", "3")}  # type: ignore[misc]
     assert len(keys) == 1
+
+
+def test_reset_forgets_all_of_it(empty: Path):
+    import tinyhost
+    x = Tensor(np.ones(4, np.float32)).realize()
+    y = (x * 3 + 1).realize()
+    assert schedule.counters.scheduled and program.counters.compiled
+    tinyhost.reset()
+    assert not schedule.counters.scheduled and not program.counters.compiled and not diskcache.counters.hits
+    assert GlobalCounters.kernel_count == 0 and y.tolist() == [4] * 4
+    assert (x * 3 + 1).tolist() == [4] * 4 and schedule.counters.scheduled == 0  # found on disk

@@ -48,7 +48,8 @@ def test_uint8_indices(dev: str) -> None:
 # a copy counts its bytes once, a kernel what it reads and writes
 COPIES = {
     "shrink": (lambda a: a.shrink(((1, 3),)), 4 * 4 + 2 * 4 * 2 + 2 * 4, [1, 2]),
-    "expand": (lambda a: a.reshape(4, 1).expand(4, 2), 4 * 4 + (4 * 4 + 8 * 4) + 8 * 4, [[0, 0], [1, 1], [2, 2], [3, 3]]),
+    "expand": (lambda a: a.reshape(4, 1).expand(4, 2), 4 * 4 + (4 * 4 + 8 * 4) + 8 * 4,
+               [[0, 0], [1, 1], [2, 2], [3, 3]]),
     "permute": (lambda a: a.reshape(2, 2).permute(1, 0), 4 * 4 + (4 * 4 + 4 * 4) + 4 * 4, [[0, 2], [1, 3]]),
 }
 

@@ -294,6 +294,14 @@ def test_the_handmade_checkpoint_is_good(tmp_path: Path):
     assert torch_load(checkpoint(tmp_path / "f", rebuilt(), {"0": struct.pack("<4f", 1, 2, 3, 4)})).tolist() == [1, 2]
 
 
+def test_why_a_known_name_is_refused(tmp_path: Path):
+    with pytest.raises(ValueError, match="'torch._utils._rebuild_sparse_tensor' is not allowed: a sparse tensor, save "
+                                         "it after"):
+        torch_load(saved(tmp_path / "f", torch.ones(2, 2).to_sparse()))
+    with pytest.raises(ValueError, match="_reconstruct' is not allowed: a numpy array, save it as a tensor"):
+        torch_load(saved(tmp_path / "f", {"x": np.ones(2)}))
+
+
 def test_huge_tensors_of_few_bytes_are_only_views(tmp_path: Path):
     raw = rebuilt(size=b"\x8a\x06\0\0\0\0\0\x01\x85", stride=b"K\0\x85")
     assert torch_load(checkpoint(tmp_path / "f", raw, {"0": bytes(16)})).shape == (2**40,)

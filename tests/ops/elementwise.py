@@ -120,8 +120,8 @@ def mixed(dtype: DType, count: int, seed: int) -> Array:
     out = [rng.choice(edge, count // 3), random_bits(dtype, count - count // 3 - count // 3, seed + 1)]
     if dtype.is_float:
         with np.errstate(all="ignore"):
-            plain = (rng.standard_normal(count // 3) * 10.0 ** rng.integers(-3, 4, count // 3)).astype(carrier_np(dtype))
-            out.append(np.asarray(from_storage_np(to_storage_np(plain, dtype), dtype)))
+            plain = rng.standard_normal(count // 3) * 10.0 ** rng.integers(-3, 4, count // 3)
+            out.append(np.asarray(from_storage_np(to_storage_np(plain.astype(carrier_np(dtype)), dtype), dtype)))
     else:
         out.append(rng.integers(0, 2 if dtype is dtypes.bool else 100, count // 3).astype(carrier_np(dtype)))
     return np.asarray(rng.permutation(np.concatenate(out)))

@@ -1,4 +1,4 @@
-"""Every pair of 8-bit integers through every binary op: definition, folding, reference device and compiled kernels agree.
+"""Every pair of 8-bit integers through every binary op: definition, folding, reference device and kernels agree.
 
 Kernels read both operands from memory, so nothing folds. SUB and NEG stand in no tensor graph (rewrites make them), so
 their kernels are built with graph checks off.

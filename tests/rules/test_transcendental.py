@@ -64,6 +64,21 @@ def test_exp2(dt, fused):
         assert np.array_equal(compute(Ops.EXP2, whole, dt, fused), exact)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("dt", DTYPES)
+def test_exp_contracts_with_its_product(dt, sign):
+    """2**(x * log2(e)) is as exact as 2**x: the product is not rounded before the reduction."""
+    x, factor = UOp.param(0, dt), sign / math.log(2)
+    rng, span = np.random.default_rng(4), (-104, 89) if dt is dtypes.float32 else (-746, 710)
+    for u in (UOp(Ops.MUL, (x, UOp.const(factor, dt))), UOp(Ops.MUL, (UOp.const(factor, dt), x))):
+        out = graph_rewrite(UOp(Ops.EXP2, (u,)), get_decompositions(FUSED))
+        for values in (rng.uniform(*span, COUNT), rng.standard_normal(COUNT), any_bits(dt), np.array([0.0, -0.0])):
+            values = values.astype(carrier_np(dt))
+            got = evaluate_graph(out, {x: values * values.dtype.type(sign)})
+            with np.errstate(all="ignore"):
+                assert ulps(got, np.exp(values.astype(np.longdouble)), dt) <= DTYPES[dt][0]
+
+
 @pytest.mark.parametrize("fused", [True, False], ids=["fused", "unfused"])
 @pytest.mark.parametrize("dt", DTYPES)
 def test_log2(dt, fused):

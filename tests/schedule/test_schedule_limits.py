@@ -7,6 +7,7 @@ import pytest
 from schedule.helpers import check, kernels, output, param, schedule
 
 from tinyhost.capabilities import Capabilities
+from tinyhost.env import Context
 from tinyhost.errors import ScheduleError
 from tinyhost.uop import Ops, UOp
 
@@ -59,6 +60,25 @@ def test_too_many_buffers_for_one_operation() -> None:
     total = param(1, (4,)) + param(2, (4,))
     with pytest.raises(ScheduleError, match="reads 2 buffers at once, a kernel on CPU takes 2 with its output"):
         schedule(output(50, total), caps=Capabilities(max_kernel_buffers=2))
+
+
+def test_limits_from_variables_narrow_the_device() -> None:
+    with Context(MAX_KERNEL_OPS=5):
+        assert len(schedule(chain(11)).src) == 3
+        assert len(schedule(chain(12), caps=Capabilities(max_kernel_ops=4)).src) == 3
+    total = param(1, (4,)) + param(2, (4,)) + param(3, (4,)) + param(4, (4,))
+    with Context(MAX_KERNEL_BUFFERS=3):
+        assert len(schedule(output(50, total)).src) == 3
+        assert len(schedule(output(50, total), caps=Capabilities(max_kernel_buffers=8)).src) == 3
+    assert len(schedule(output(50, total)).src) == 1
+
+
+def test_long_reductions_are_split_unless_told_otherwise() -> None:
+    caps = Capabilities(threads=4)
+    total = output(1, param(0, (1 << 20,)).sum())
+    assert len(schedule(total, caps=caps).src) == 2
+    with Context(SPLIT_REDUCEOP=0):
+        assert len(schedule(total, caps=caps).src) == 1
 
 
 @pytest.mark.slow

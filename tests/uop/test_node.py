@@ -64,7 +64,8 @@ class TestInterning:
         def work(k: int) -> None:
             start.wait()
             var = UOp.variable("t", 0, 100)
-            nodes = [UOp(Ops.ADD, (UOp(Ops.MUL, (var, UOp(Ops.CONST, (), i))), UOp(Ops.CONST, (), -i))) for i in range(20_000)]
+            nodes = [UOp(Ops.ADD, (UOp(Ops.MUL, (var, UOp(Ops.CONST, (), i))), UOp(Ops.CONST, (), -i)))
+                     for i in range(20_000)]
             keep[k] = nodes
             results[k] = [id(n) for n in nodes]
         threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
@@ -196,7 +197,7 @@ class TestDeep:
         import sys
         code = ("from tinyhost.uop import UOp, Ops\n{}x = UOp.variable('i', 0, 10)\n"
                 "print((x * 3 + 4.5).key.hex())")
-        keys = {subprocess.run([sys.executable, "-c", code.format(first)], capture_output=True, text=True, check=True).stdout
+        keys = {subprocess.run([sys.executable, "-c", code.format(first)], capture_output=True, check=True).stdout
                 for first in ("", "y = UOp.const(77) + 1\n")}
         assert len(keys) == 1
 

@@ -38,7 +38,7 @@ class TestUPat:
 
     def test_literals_by_value_and_kind(self):
         zero = UPat.const(0)
-        assert zero.match(UOp.const(0), {}) and zero.match(UOp.const(0.0), {}) and zero.match(UOp.const(0, dtypes.int8), {})
+        assert all(zero.match(u, {}) for u in (UOp.const(0), UOp.const(0.0), UOp.const(0, dtypes.int8)))
         assert not zero.match(UOp.const(False), {})
 
     def test_dtype(self):
@@ -60,7 +60,8 @@ class TestPatternMatcher:
         assert pm.rewrite(UOp.const(1)) is UOp.const(10) and pm.rewrite(UOp.const(2)) is UOp.const(20)
 
     def test_a_rule_that_declines_passes_on(self):
-        pm = PatternMatcher([(UPat(Ops.CONST), lambda: None), (UPat(Ops.CONST, name="c"), lambda c: c if c.arg == 1 else x)])
+        pm = PatternMatcher([(UPat(Ops.CONST), lambda: None),
+                             (UPat(Ops.CONST, name="c"), lambda c: c if c.arg == 1 else x)])
         assert pm.rewrite(UOp.const(1)) is None and pm.rewrite(UOp.const(2)) is x
 
     def test_sum(self):
@@ -124,10 +125,11 @@ class TestGraphRewrite:
         assert graph_rewrite(call, pm, enter_calls=True).src[0] is UOp.sink(UOp.const(2))
 
     def test_rules_that_undo_each_other(self):
-        pm = PatternMatcher([(UPat(Ops.CONST, arg=1), lambda: UOp.const(2)), (UPat(Ops.CONST, arg=2), lambda: UOp.const(1))])
+        pm = PatternMatcher([(UPat(Ops.CONST, arg=1), lambda: UOp.const(2)),
+                             (UPat(Ops.CONST, arg=2), lambda: UOp.const(1))])
         with pytest.raises(RewriteLoopError, match="infinite loop in graph_rewrite"):
             graph_rewrite(UOp.const(1), pm)
-        with pytest.raises(RewriteLoopError, match=r"test_rewrite.py:\d+ \(.*tests/uop/test_rewrite.py:\d+\) keep rewriting CONST"):
+        with pytest.raises(RewriteLoopError, match=r"_rewrite.py:\d+ \(.*test_rewrite.py:\d+\) keep rewriting CONST"):
             graph_rewrite(UOp.const(1), pm)
         with pytest.raises(RewriteLoopError, match="infinite loop in fixed_point_rewrite"):
             graph_rewrite(UOp.const(1), pm, bottom_up=True)
@@ -194,8 +196,8 @@ class TestRuleCalls:
         assert PatternMatcher([(pat, lambda **named: named["b"])]).rewrite(self.deep) is x
 
     def test_dtype_arg_and_tag_are_still_checked(self):
-        for pat in (UPat(Ops.MUL, dtypes.int32, name="u"), UPat(Ops.MUL, arg=1, name="u"), UPat(Ops.MUL, tag=1, name="u"),
-                    UPat(Ops.MUL, src=(UPat(Ops.ADD, dtypes.int8), UPat()), name="u"),
+        for pat in (UPat(Ops.MUL, dtypes.int32, name="u"), UPat(Ops.MUL, arg=1, name="u"),
+                    UPat(Ops.MUL, tag=1, name="u"), UPat(Ops.MUL, src=(UPat(Ops.ADD, dtypes.int8), UPat()), name="u"),
                     UPat(Ops.MUL, src=(UPat(Ops.ADD, src=(UPat(Ops.CONST), UPat())), UPat()), name="u")):
             assert self.seen(pat, lambda ctx, u: ctx.append(u)) == [], pat
         assert len(self.seen(UPat(Ops.MUL, dtypes.weakint, name="u"), lambda ctx, u: ctx.append(u))) == 1

@@ -67,7 +67,8 @@ with Context(SPEC=2):
 
 
 def run(script: str, spec: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", script], env={"SPEC": spec, "PATH": ""}, capture_output=True, text=True)
+    env = {"SPEC": spec, "PATH": ""}
+    return subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True)
 
 
 def test_the_constructor_is_exchanged_at_the_first_request_only() -> None:

@@ -50,6 +50,12 @@ def forget(written: Iterable[UOp]) -> None:
                 del _graphs[buffer]
 
 
+def clear() -> None:
+    """Drop all graphs: gradients stop at realized values."""
+    with _lock:
+        _graphs.clear()
+
+
 def readers_known() -> frozenset[UOp]:
     """All storage that some kept graph reads."""
     with _lock:

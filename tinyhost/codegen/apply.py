@@ -7,12 +7,12 @@ loops: one accumulator per copy, combined after the loop.
 """
 from __future__ import annotations
 
-from typing import Callable
+from collections.abc import Callable
 
-from tinyhost.codegen.kernel import Axis, Cover, Kernel, leaves
+from tinyhost.codegen.kernel import Axis, Cover, Kernel, has_tail, leaves
 from tinyhost.codegen.loops import identity
 from tinyhost.codegen.memory import gate_and_index
-from tinyhost.codegen.stage import add_panels
+from tinyhost.codegen.stage import Panel, add_panels, flat_panel, window_panel
 from tinyhost.ops import AxisType, Ops
 from tinyhost.uop import UOp
 
@@ -41,12 +41,30 @@ def rewrite(k: Kernel) -> UOp:
             done[u] = UOp(Ops.SINK, new, k.info(), u.tag)
         else:
             done[u] = u if new == u.src else UOp(u.op, new, u.arg, u.tag)
-    if not k.staged and not k.staged_results:
-        return done[k.sink]
-    operands = [
-        (done[operand], [p.range for a in panel for p in leaves(a) if p.length != 1]) for operand, panel in k.staged
-    ]
-    return add_panels(done[k.sink], operands, k.staged_results)
+    return _with_panels(k, done[k.sink], done) if k.staged or k.windows or k.staged_results else done[k.sink]
+
+
+def _with_panels(k: Kernel, sink: UOp, done: dict[UOp, UOp]) -> UOp:
+    """The kernel after its STAGE actions; ids of new ranges must differ, so each panel sees those before it."""
+    panels: list[Panel] = []
+    for operand, axes in k.staged:
+        ranges = [p.range for a in axes for p in leaves(a) if p.length != 1]
+        panels.append(flat_panel(_and_panels(sink, panels), done[operand], ranges))
+    for operand, groups in k.windows:
+        values = [{r: done[r] for r in group} for group in groups]
+        mine = {r for group in groups for r in group}
+        outside = {r: done[r] for r in operand.ranges if r not in mine and done[r] is not r}
+        original = operand.substitute(outside, walk=True) if outside else operand
+        extent = 1 + sum(int(r.src[0].const_value) - 1 for r in groups[-1])
+        lanes = next((a.length or 0 for a in k.of_kind(AxisType.LANE)), 0) if k.caps.masked else 0
+        panels.append(
+            window_panel(_and_panels(sink, panels), done[operand], original, values, lanes if lanes <= extent else 0)
+        )
+    return add_panels(sink, panels, k.staged_results)
+
+
+def _and_panels(sink: UOp, panels: list[Panel]) -> UOp:
+    return UOp.sink(sink, *[r for p in panels for r in p.ranges]) if panels else sink
 
 
 def _accumulated(end: UOp, part: UOp) -> UOp:
@@ -72,18 +90,6 @@ def _tile(k: Kernel) -> int:
 
 
 # *** trees of splits ***
-def has_tail(axis: Axis) -> bool:
-    """Whether a split below ``axis`` leaves a tail."""
-    stack = [axis]
-    while stack:
-        a = stack.pop()
-        if a.split is not None:
-            if a.split.cover is Cover.TAIL:
-                return True
-            stack += [a.split.inner, a.split.outer]
-    return False
-
-
 def value_of(axis: Axis) -> UOp:
     """The index of an axis as an expression over its parts."""
     order, stack = [], [axis]

@@ -314,7 +314,7 @@ def _instructions(k: Kernel, w: Work) -> float:
     lanes = [a for a in k.of_kind(AxisType.LANE) if a.root in w.node.ranges]
     if w.access is None or not any(_is_gather(k, w.access, a.root) for a in lanes):
         return w.weight
-    return w.weight * prod(a.length or 1 for a in lanes)
+    return w.weight * int(prod(a.length or 1 for a in lanes))
 
 
 # *** threads ***

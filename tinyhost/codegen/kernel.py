@@ -97,6 +97,18 @@ def leaves(axis: Axis) -> list[Axis]:
     return out
 
 
+def has_tail(axis: Axis) -> bool:
+    """Whether a split below ``axis`` leaves a tail."""
+    stack = [axis]
+    while stack:
+        a = stack.pop()
+        if a.split is not None:
+            if a.split.cover is Cover.TAIL:
+                return True
+            stack += [a.split.inner, a.split.outer]
+    return False
+
+
 def product_of(u: UOp) -> UOp | None:
     """The product that a REDUCE sums, perhaps under a condition (WHERE(cond, a * b, 0)); None if it is no sum of
     products.
@@ -118,6 +130,7 @@ class Kernel:
     dont_use_locals: bool = False
     order: tuple[Axis, ...] | None = None  # loops from the outermost, set by REORDER
     staged: list[tuple[UOp, tuple[Axis, ...]]] = field(default_factory=list)  # operand, axes of its panel
+    windows: list[tuple[UOp, tuple[tuple[UOp, ...], ...]]] = field(default_factory=list)  # operand, summed root RANGEs
     staged_results: bool = False
     partial: Axis | None = None  # part of a reduction whose sums so far are in the output
 
@@ -197,7 +210,7 @@ class Kernel:
 
     # *** splitting ***
     def split(self, axis: Axis, amount: int, kind: AxisType, top: bool = False, cover: Cover = Cover.CLAMP) -> Axis:
-        """Cut ``amount`` steps off ``axis`` as an axis of ``kind`` (the outer part if ``top``); returns the new axis."""
+        """Cut ``amount`` steps off ``axis`` as an axis of ``kind`` (the outer part if ``top``); the new axis."""
         total = axis.length
         assert total is not None
         if amount == total:

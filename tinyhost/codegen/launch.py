@@ -116,7 +116,7 @@ def _most(size: Any) -> int:
 
 def _factors(size: int, limits: tuple[int, ...]) -> list[int] | None:
     """``size`` as a product of factors within ``limits``, None where there is none."""
-    out = []
+    out: list[int] = []
     for limit in limits:
         if size <= limit:
             return [*out, size]

@@ -10,8 +10,9 @@ the emitted division is always of non-negative numbers.
 """
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from math import gcd
-from typing import Any, Callable, Iterable
+from typing import Any
 
 from tinyhost.dtype import DType, dtypes
 from tinyhost.ops import AxisType, Ops
@@ -22,7 +23,7 @@ _INT32 = (-(1 << 31), (1 << 31) - 1)
 
 
 class Lin:
-    """``const + sum(coefficient * atom)``; atoms are strong scalar nodes, or the LANE range. Never changed once made."""
+    """``const + sum(coefficient * atom)``; atoms are strong scalars, or the LANE range. Never changed once made."""
 
     __slots__ = ("terms", "const")
 
@@ -100,6 +101,13 @@ class Integers:
                 if is_lane(node):
                     return node
         return None
+
+    def width(self, x: Int) -> int:
+        """How many lanes ``x`` differs in, 1 for a scalar."""
+        if isinstance(x, Lanes):
+            return len(x.parts)
+        rng = self.lane_of(x)
+        return 1 if rng is None else lane_size(rng)
 
     def at_lane(self, x: Int, lane: int) -> Lin:
         """``x`` in one lane."""

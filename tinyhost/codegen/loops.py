@@ -6,21 +6,22 @@ Unrolled ranges of a REDUCE that also loops are combined in order inside the bod
 ranges alone is a tree over values. Products that are summed contract to MULACC where the target has it.
 
 Stores of the kernel that end in the same ranges share those loops. What two closers may share was decided before
-(``nests.py``); the nesting is ``Expander.rank``.
+(``nests.py``); the nesting is ``Values.rank``.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tinyhost.codegen.linear_form import Lin, atom, literal
+from tinyhost.codegen.memory import Memory
+from tinyhost.codegen.values import Entry
 from tinyhost.dtype import DType, dtypes, strong_dtype
 from tinyhost.ops import AddrSpace, AxisType, Ops
 from tinyhost.uop import ParamArg, UOp
 from tinyhost.uop.semantics import evaluate
 
-if TYPE_CHECKING:
-    from tinyhost.codegen.expand import Expander
-
-_COPIED = frozenset({AxisType.UPCAST, AxisType.UNROLL, AxisType.LANE})
+UNROLLED = frozenset({AxisType.UPCAST, AxisType.UNROLL})
+_COPIED = UNROLLED | {AxisType.LANE}
 
 
 def is_loop(r: UOp) -> bool:
@@ -35,10 +36,41 @@ def identity(op: Ops, dtype: DType) -> UOp:
     return UOp.const(0 if op is Ops.ADD else 1, dtype)
 
 
-class LoopMixin:
-    """REDUCE, END, AFTER and SINK for the Expander."""
+class Loops(Memory):
+    """RANGE, REDUCE, END, AFTER and SINK."""
 
-    def plan_loops(self: "Expander", sink: UOp) -> None:
+    # *** ranges ***
+    def range(self, u: UOp) -> None:
+        kind = u.arg[-1]
+        if kind in UNROLLED:
+            size = int(u.src[0].const_value)
+            self.mask[u] = 1 << self._bit(u, size)
+            self.out[u] = [literal(i) for i in range(size)]
+        elif kind is AxisType.LANE:
+            self.leaf(u, Lin({u: 1}, 0))
+        elif u.src[0].op is Ops.NOOP:
+            self.leaf(u, self.strong_range(u))
+        else:
+            self.leaf(u, atom(self.strong_range(u)))
+
+    def strong_range(self, u: UOp) -> UOp:
+        """The loop RANGE with a strong bound."""
+        r = self.strong_ranges.get(u)
+        if r is None:
+            bound = u.src[0]
+            strong = bound if bound.op is Ops.NOOP else self.bound_node(self.out[bound][0])
+            deps = tuple(x for d in u.src[1:] for x in self.effects(d))
+            r = self.strong_ranges[u] = UOp(Ops.RANGE, (strong, *deps), u.arg)
+            self.rank[r] = self.small_rank.get(u, len(self.small_rank))
+        return r
+
+    def bound_node(self, entry: Entry) -> UOp:
+        """A loop bound as a strong scalar."""
+        return self.ints.node(entry) if isinstance(entry, Lin) else entry  # type: ignore[no-any-return]
+
+
+    # *** the plan ***
+    def plan_loops(self, sink: UOp) -> None:
         """Find the REDUCEs that share a loop, and the ENDs that only the SINK sees."""
         by_ranges: dict[frozenset[UOp], list[UOp]] = {}
         used: set[UOp] = set()
@@ -56,7 +88,7 @@ class LoopMixin:
         self.order_copies(copied)
         self.deferred = {u: None for u in sink.src if u.op is Ops.END and u not in used}
 
-    def order_copies(self: "Expander", copied: list[UOp]) -> None:
+    def order_copies(self, copied: list[UOp]) -> None:
         """Copies along the axis of the vector lane change fastest: a broadcast scalar is used by all vectors, then
         dead.
         """
@@ -66,13 +98,13 @@ class LoopMixin:
         ):
             self._bit(r, int(r.src[0].const_value))
 
-    def reduce_sources(self: "Expander", u: UOp) -> tuple[UOp, ...]:
+    def reduce_sources(self, u: UOp) -> tuple[UOp, ...]:
         """Sources of ``u`` and of all REDUCEs in its loop."""
         group = self.groups.get(u)
         return u.src if group is None else tuple([s for m in group for s in m.src])
 
     # *** reductions ***
-    def reduce(self: "Expander", u: UOp) -> None:
+    def reduce(self, u: UOp) -> None:
         group = self.groups.get(u)
         if group is None:
             self._reduce_values(u)
@@ -89,7 +121,7 @@ class LoopMixin:
             out = [acc.result(self, done) for acc in accs]
             self.out[m] = [self.vectors.horizontal(op, x) for x in out] if lanes else out
 
-    def _copies_of(self: "Expander", m: UOp) -> list[list[UOp]]:
+    def _copies_of(self, m: UOp) -> list[list[UOp]]:
         """For each copy of the result, the values to combine; sets the mask of ``m``."""
         value, ended = m.src[0], 0
         for r in m.src[1:]:
@@ -113,7 +145,7 @@ class LoopMixin:
     def _strong(dtype: DType) -> DType:
         return strong_dtype(dtype)
 
-    def _reduce_values(self: "Expander", u: UOp) -> None:
+    def _reduce_values(self, u: UOp) -> None:
         op = u.arg[0]
         lanes = any(r.arg[-1] is AxisType.LANE for r in u.src[1:])
         out = []
@@ -122,14 +154,14 @@ class LoopMixin:
             out.append(self.vectors.horizontal(op, x) if lanes else x)
         self.out[u] = out
 
-    def _tree(self: "Expander", op: Ops, vals: list[UOp]) -> UOp:
+    def _tree(self, op: Ops, vals: list[UOp]) -> UOp:
         """Combine pairwise; the order is fixed, so results do not depend on anything but the kernel."""
         while len(vals) > 1:
             pairs = [self.combine(op, a, b) for a, b in zip(vals[::2], vals[1::2])]
             vals = pairs + vals[2 * len(pairs):]
         return vals[0]
 
-    def combine(self: "Expander", op: Ops, acc: UOp, x: UOp) -> UOp:
+    def combine(self, op: Ops, acc: UOp, x: UOp) -> UOp:
         """One step of a reduction."""
         if acc.dtype is dtypes.bool:
             return self.logic(op, (acc, x))
@@ -143,7 +175,7 @@ class LoopMixin:
             return UOp.const(evaluate(op, x.dtype, (acc.const_value, x.const_value)), x.dtype)
         return self.alu(op, (acc, x))
 
-    def _outer(self: "Expander", copies: list[tuple[UOp, list[list[UOp]]]], loops: list[UOp]) -> tuple[UOp, ...]:
+    def _outer(self, copies: list[tuple[UOp, list[list[UOp]]]], loops: list[UOp]) -> tuple[UOp, ...]:
         """The innermost loop around the reduction's own loops."""
         open_ranges: dict[UOp, None] = {}
         for _, lists in copies:
@@ -155,7 +187,7 @@ class LoopMixin:
         around = [r for r in open_ranges if r not in loops and r in self.rank]
         return (max(around, key=self.rank.__getitem__),) if around else ()
 
-    def _start(self: "Expander", m: UOp, vals: list[UOp], outer: tuple[UOp, ...], loops: list[UOp]) -> "Accumulator":
+    def _start(self, m: UOp, vals: list[UOp], outer: tuple[UOp, ...], loops: list[UOp]) -> "Accumulator":
         op, dt = m.arg[0], vals[0].dtype
         width = max(self.vectors.width(v) for v in vals)
         slot, self.accumulators = self.accumulators, self.accumulators + 1
@@ -169,19 +201,19 @@ class LoopMixin:
         return acc
 
     # *** closing loops ***
-    def loops_of(self: "Expander", ranges: list[UOp]) -> list[UOp]:
+    def loops_of(self, ranges: list[UOp]) -> list[UOp]:
         """The strong RANGEs of loop ranges, outermost first."""
         found = [self.strong_range(r) for r in ranges]
         return sorted(found, key=self.rank.__getitem__)
 
-    def close(self: "Expander", effects: list[UOp], loops: list[UOp]) -> UOp:
+    def close(self, effects: list[UOp], loops: list[UOp]) -> UOp:
         """One END per loop around ``effects``."""
         body = effects[0] if len(effects) == 1 else UOp(Ops.GROUP, tuple(effects))
         for r in reversed(loops):
             body = UOp(Ops.END, (body, r))
         return body
 
-    def effects(self: "Expander", u: UOp) -> list[UOp]:
+    def effects(self, u: UOp) -> list[UOp]:
         """All effects that the copies of ``u`` have; a range is the loop itself."""
         if u.op is Ops.RANGE:
             return [self.strong_ranges[u]] if u in self.strong_ranges else []
@@ -192,7 +224,7 @@ class LoopMixin:
             out += e.src if e.op is Ops.GROUP else (e,)
         return list(dict.fromkeys(out))
 
-    def end(self: "Expander", u: UOp) -> None:
+    def end(self, u: UOp) -> None:
         self.mask[u] = 0
         effects, ranges = self.effects(u.src[0]), u.src[1:]
         if ranges and ranges[0].op is Ops.RANGE and ranges[0].src[0].op is Ops.NOOP:
@@ -206,7 +238,7 @@ class LoopMixin:
         else:
             self.out[u] = [self.close(effects, loops)] if effects else [UOp(Ops.NOOP)]
 
-    def close_shared(self: "Expander", pending: list[tuple[list[UOp], list[UOp]]]) -> list[UOp]:
+    def close_shared(self, pending: list[tuple[list[UOp], list[UOp]]]) -> list[UOp]:
         """Close the kernel's own loops, innermost first; effects in the same loop share its END."""
         items = [(effects, set(loops)) for effects, loops in pending if effects]
         ranges = sorted({r for _, loops in items for r in loops}, key=self.rank.__getitem__, reverse=True)
@@ -220,27 +252,27 @@ class LoopMixin:
         return [e for effects, _ in items for e in effects]
 
     # *** order and roots ***
-    def after(self: "Expander", u: UOp) -> None:
+    def after(self, u: UOp) -> None:
         deps = [x for d in u.src[1:] for x in self.effects(d)]
         base = u.src[0]
         self.mask[u] = self.mask[base]
         self.out[u] = [self._after(e, deps) for e in self.out[base]]
 
-    def _after(self: "Expander", entry: Any, deps: list[UOp]) -> UOp:
+    def _after(self, entry: Any, deps: list[UOp]) -> UOp:
         if not deps:
             return entry  # type: ignore[no-any-return]
         node = self._any(entry)
         out = UOp(Ops.AFTER, (node, *deps))
         return self.vectors.mark_width(out, self.vectors.width(node)) if self.vectors.is_vector(node) else out
 
-    def group(self: "Expander", u: UOp) -> None:
+    def group(self, u: UOp) -> None:
         effects = list(dict.fromkeys([x for s in u.src for x in self.effects(s)]))
         self.leaf(u, UOp(Ops.GROUP, tuple(effects)))
 
-    def barrier(self: "Expander", u: UOp) -> None:
+    def barrier(self, u: UOp) -> None:
         self.leaf(u, UOp(Ops.BARRIER, tuple(dict.fromkeys([x for s in u.src for x in self.effects(s)]))))
 
-    def sink(self: "Expander", u: UOp) -> None:
+    def sink(self, u: UOp) -> None:
         pending = [self.deferred[s] for s in u.src if self.deferred.get(s) is not None]
         effects = self.close_shared([p for p in pending if p is not None])
         effects += [x for s in u.src if s not in self.deferred for x in self.effects(s)]
@@ -267,7 +299,7 @@ class Accumulator:
             return UOp(Ops.INDEX, (base, zero))
         return UOp(Ops.SHRINK, (base, zero, UOp(Ops.CONST, (), self.width)))
 
-    def result(self, x: "Expander", done: UOp) -> UOp:
+    def result(self, x: Loops, done: UOp) -> UOp:
         """The value after the loop."""
         node = UOp(Ops.LOAD, (self.place(self.buffer.after(done)),))
         return x.vectors.mark_width(node, self.width) if self.width > 1 else node

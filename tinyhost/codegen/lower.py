@@ -1,7 +1,7 @@
 """Decomposition: ops and dtypes that the target lacks, rewritten on the small kernel; single integer ops afterwards."""
 from __future__ import annotations
 
-from typing import Callable
+from collections.abc import Callable
 
 from tinyhost.dtype import DType, dtypes, to_dtype
 from tinyhost.env import EMULATED_DTYPES

@@ -7,18 +7,15 @@ the lane without masks) is one scalar access per lane.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tinyhost.codegen.linear_form import Int, Lanes, Lin, atom, is_lane
+from tinyhost.codegen.values import TRUE, Values
 from tinyhost.dtype import DType
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp
 
-if TYPE_CHECKING:
-    from tinyhost.codegen.expand import Expander
-
 UNUSED = "unused"  # tag of an INDEX whose value is not used where its gate is false
-_TRUE = UOp(Ops.CONST, (), True)
 
 
 def gate_and_index(access: UOp) -> tuple[UOp | None, UOp]:
@@ -29,34 +26,34 @@ def gate_and_index(access: UOp) -> tuple[UOp | None, UOp]:
     return None, idx
 
 
-class MemoryMixin:
-    """LOAD and STORE for the Expander."""
+class Memory(Values):
+    """LOAD and STORE."""
 
     # *** what an access depends on ***
-    def access_sources(self: "Expander", u: UOp) -> tuple[UOp, ...]:
+    def access_sources(self, u: UOp) -> tuple[UOp, ...]:
         """Storage, index and gate; for an INDEX that is no memory access, its sources."""
         if len(u.src) != 2:
             return u.src
         gate, idx = gate_and_index(u)
         return (u.src[0], idx) if gate is None else (u.src[0], idx, gate)
 
-    def is_guarded_load(self: "Expander", u: UOp) -> bool:
+    def is_guarded_load(self, u: UOp) -> bool:
         """Whether ``u`` is WHERE(gate, load with that gate, other)."""
         x = u.src[1]
         return x.op is Ops.INDEX and len(x.src) == 2 and _is_storage(x.src[0]) and gate_and_index(x)[0] is u.src[0]
 
     # *** handlers ***
-    def load(self: "Expander", u: UOp) -> None:
+    def load(self, u: UOp) -> None:
         """An INDEX used as a value."""
         if len(u.src) != 2 or not _is_storage(u.src[0]):
             self.plain(u)
             return
         if u.tag == UNUSED:
-            self.emit(u, self.access_sources(u), lambda base, i, g=_TRUE: self.unguarded_load(base, i, g, u.dtype))
+            self.emit(u, self.access_sources(u), lambda base, i, g=TRUE: self.unguarded_load(base, i, g, u.dtype))
             return
-        self.emit(u, self.access_sources(u), lambda base, i, g=_TRUE: self.load_entry(base, i, g, None, u.dtype, None))
+        self.emit(u, self.access_sources(u), lambda base, i, g=TRUE: self.load_entry(base, i, g, None, u.dtype, None))
 
-    def explicit_load(self: "Expander", u: UOp) -> None:
+    def explicit_load(self, u: UOp) -> None:
         """A LOAD that the kernel spells itself."""
         place = u.src[0]
         if place.op is not Ops.INDEX:
@@ -68,11 +65,11 @@ class MemoryMixin:
         def build(*xs: Any) -> UOp:
             alt = self.value(xs[n], u.dtype) if len(xs) > n else None
             gates = [x for x in (*xs[2:n], *xs[n + 1:])]
-            gate = _TRUE if not gates else gates[0] if len(gates) == 1 else self.logic(Ops.AND, tuple(gates))
+            gate = TRUE if not gates else gates[0] if len(gates) == 1 else self.logic(Ops.AND, tuple(gates))
             return self.load_entry(xs[0], xs[1], gate, alt, u.dtype, u.arg)
         self.emit(u, (*srcs, *u.src[1:]), build)
 
-    def guarded_load(self: "Expander", u: UOp) -> None:
+    def guarded_load(self, u: UOp) -> None:
         """WHERE(gate, load, other) as a load with an alternative."""
         access = u.src[1]
         dt = u.dtype
@@ -82,10 +79,12 @@ class MemoryMixin:
             alt = self.value(other, dt)
             if same:
                 return self.load_entry(base, i, gate, alt, dt, None)
-            return self.select(gate, self.load_entry(base, i, gate, None, access.dtype, None), alt, dt)
+            loaded = self.load_entry(base, i, gate, None, access.dtype, None)
+            chosen: UOp = self.select(gate, loaded, alt, dt)
+            return chosen
         self.emit(u, (*self.access_sources(access), u.src[2]), build)
 
-    def store(self: "Expander", u: UOp) -> None:
+    def store(self, u: UOp) -> None:
         place = u.src[0]
         if place.op is not Ops.INDEX:
             self.emit(u, u.src, lambda *xs: UOp(Ops.STORE, tuple(self._any(x) for x in xs), u.arg))
@@ -96,20 +95,20 @@ class MemoryMixin:
 
         def build(*xs: Any) -> UOp:
             gates = (*xs[2:n], *xs[n + 1:])
-            gate = _TRUE if not gates else gates[0] if len(gates) == 1 else self.logic(Ops.AND, gates)
+            gate = TRUE if not gates else gates[0] if len(gates) == 1 else self.logic(Ops.AND, gates)
             return self.store_entry(xs[0], xs[1], self.value(xs[n], dt), gate)
         self.emit(u, (*srcs, *u.src[1:]), build)
 
     # *** one access ***
-    def place(self: "Expander", base: UOp, lin: Lin) -> UOp:
+    def place(self, base: UOp, lin: Lin) -> UOp:
         """The scalar place at ``lin``."""
         return UOp(Ops.INDEX, (base, self.ints.node(lin)))
 
-    def vector_place(self: "Expander", base: UOp, start: Lin, width: int) -> UOp:
+    def vector_place(self, base: UOp, start: Lin, width: int) -> UOp:
         """The place of ``width`` elements from ``start``."""
         return UOp(Ops.SHRINK, (base, self.ints.node(start), UOp(Ops.CONST, (), width)))
 
-    def load_entry(self: "Expander", base: UOp, index: Any, gate: UOp, alt: UOp | None, dt: DType, hint: Any) -> UOp:
+    def load_entry(self, base: UOp, index: Any, gate: UOp, alt: UOp | None, dt: DType, hint: Any) -> UOp:
         """The value at ``index``, ``alt`` (default 0) where the gate is false."""
         if gate.op is Ops.CONST and not gate.arg:
             return UOp.const(0, dt) if alt is None else alt
@@ -137,27 +136,35 @@ class MemoryMixin:
                 parts.append(UOp(Ops.LOAD, (place, vectors.extract(other, i), g), hint))
         return vectors.stack(parts)
 
-    def unguarded_load(self: "Expander", base: UOp, index: Any, gate: UOp, dt: DType) -> UOp:
-        """A load whose value is not used where its gate is false: it reads some other element of the storage then.
+    def unguarded_load(self, base: UOp, index: Any, gate: UOp, dt: DType) -> UOp:
+        """A load whose value is not used where its gate is false: it reads some other element of the storage then."""
+        safe = self._safe_index(base, index, gate)
+        if safe is None:
+            return self.load_entry(base, index, gate, None, dt, None)
+        return self.load_entry(base, safe, TRUE, None, dt, None)
+
+    def _safe_index(self, base: UOp, index: Any, gate: UOp) -> Int | None:
+        """The index where the scalar ``gate`` holds, else one inside the storage; None where that costs more than a
+        gate.
 
         The choice is made in the loop of the gate; loops inside it read without a condition.
         """
         at = self.as_int(index)
         if gate.op is Ops.CONST or self.vectors.is_vector(gate) or not isinstance(at, Lin):
-            return self.load_entry(base, index, gate, None, dt, None)
+            return None
         ints = self.ints
         rank = ints.rank_of(gate)
         inner = Lin({n: c for n, c in at.terms.items() if is_lane(n) or ints.rank_of(n) > rank}, 0)
         outer = Lin({n: c for n, c in at.terms.items() if n not in inner.terms}, at.const)
         lo, hi = ints.bounds(inner)
         size = _storage_of(base).arg.size
-        if size is None or hi - lo >= size:
-            return self.load_entry(base, index, gate, None, dt, None)
+        if size is None or hi - lo >= size or not any(not is_lane(n) for n in inner.terms):
+            return None
         start = ints.node(outer)
         chosen = UOp(Ops.WHERE, (gate, start, UOp.const(-lo, start.dtype)))
-        return self.load_entry(base, ints.add(atom(chosen), inner), _TRUE, None, dt, None)
+        return ints.add(atom(chosen), inner)
 
-    def _shape_of_access(self: "Expander", at: Int) -> tuple[int, Lin | None]:
+    def _shape_of_access(self, at: Int) -> tuple[int, Lin | None]:
         """(lanes, index of the first) of a scalar or contiguous access; (lanes, None) of a gather."""
         if isinstance(at, Lanes):
             return len(at.parts), None
@@ -166,7 +173,7 @@ class MemoryMixin:
             return 1, start
         return int(rng.src[0].const_value), start if step == 1 else None
 
-    def store_entry(self: "Expander", base: UOp, index: Any, value: UOp, gate: UOp) -> UOp:
+    def store_entry(self, base: UOp, index: Any, value: UOp, gate: UOp) -> UOp:
         """Write ``value`` at ``index`` where the gate holds."""
         if gate.op is Ops.CONST and not gate.arg:
             return UOp(Ops.NOOP)

@@ -6,10 +6,12 @@ Limits come from ``Capabilities``. Given Opts are applied literally; no action i
 """
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
-from tinyhost.codegen.kernel import Axis, Cover, Kernel, leaves, product_of
+from tinyhost.codegen.kernel import Axis, Cover, Kernel, has_tail, leaves, product_of
 from tinyhost.codegen.pad import pad_axis
+from tinyhost.codegen.strides import only_through_sums
 from tinyhost.errors import KernelOptError
 from tinyhost.ops import AxisType, Ops
 from tinyhost.uop import Opt, OptOps
@@ -26,7 +28,7 @@ def apply_opt(k: Kernel, opt: Opt) -> Axis | None:
     action = _ACTIONS.get(opt.op)
     if action is None:
         raise KernelOptError(f"{opt}: {opt.op} is reserved and no action of this optimiser yet")
-    made = action(k, opt)
+    made: Axis | None = action(k, opt)
     k.applied.append(opt)
     return made
 
@@ -270,7 +272,7 @@ def _padto(k: Kernel, opt: Opt) -> None:
         raise _fail(opt, f"{axis} must be an axis of known length that is not split")
     if not isinstance(opt.arg, int) or opt.arg < 2:
         raise _fail(opt, f"the argument is the multiple to pad to, got {opt.arg!r}")
-    if k.staged or k.staged_results:
+    if k.staged or k.windows or k.staged_results:
         raise _fail(opt, "it changes what was staged already; PADTO comes before STAGE")
     padded = -(-size // opt.arg) * opt.arg
     if padded == size:
@@ -327,6 +329,9 @@ def _stage(k: Kernel, opt: Opt) -> None:
         _stage_results(k, opt)
         return
     operand = product.src[opt.axis]
+    if isinstance(opt.arg, tuple) and opt.arg and all(isinstance(g, tuple) for g in opt.arg):
+        _stage_window(k, opt, operand)
+        return
     axes = k.sorted_axes
     if (
         not isinstance(opt.arg, tuple)
@@ -350,9 +355,30 @@ def _stage(k: Kernel, opt: Opt) -> None:
         raise _fail(opt, f"the operand does not move along {still}")
     if any(a.length is None for a in panel):
         raise _fail(opt, f"the panel has an axis of unknown length: {[a for a in panel if a.length is None]}")
-    if k.staged:
-        raise _fail(opt, "one operand is staged already")
+    if k.staged or any(o is operand or o.dtype is not operand.dtype for o, _ in k.windows):
+        raise _fail(opt, "one operand is staged already, or the arena holds another dtype")
     k.staged.append((operand, panel))
+
+
+def _stage_window(k: Kernel, opt: Opt, operand: UOp) -> None:
+    axes = k.sorted_axes
+    if not all(isinstance(i, int) and 0 <= i < len(axes) for g in opt.arg for i in g):
+        raise _fail(opt, f"its argument is groups of axis numbers below {len(axes)}, got {opt.arg!r}")
+    groups = tuple(tuple(dict.fromkeys(axes[i].root for i in g)) for g in opt.arg)
+    inside = [r for g in groups for r in g]
+    loops = (*_LOOPS, AxisType.THREAD)
+    missing = [a for a in axes if a.root in operand.ranges and a.root not in inside and a.kind not in loops]
+    if missing or len(set(inside)) != len(inside):
+        raise _fail(
+            opt, f"the operand moves along {missing} inside one filling of the panel, or a group repeats an axis"
+        )
+    if not only_through_sums(operand, groups, k.memo):
+        raise _fail(opt, "the operand depends on these axes otherwise than through the sums of the groups")
+    if any(not r.src[0].is_const for r in inside) or any(has_tail(k.root_axis[r]) for r in inside):
+        raise _fail(opt, "an axis of the groups has a symbolic length or a masked last block")
+    if k.windows or any(operand is o for o, _ in k.staged) or any(o.dtype is not operand.dtype for o, _ in k.staged):
+        raise _fail(opt, "one window is staged already, or the arena holds another dtype")
+    k.windows.append((operand, groups))
 
 
 def _stage_results(k: Kernel, opt: Opt) -> None:
@@ -363,8 +389,9 @@ def _stage_results(k: Kernel, opt: Opt) -> None:
         raise _fail(
             opt, f"it stages the tile of a vector axis of the output, with the argument (), once; got {opt.arg!r}"
         )
-    if k.staged and k.staged[0][0].dtype is not k.ends[0].src[0].src[1].dtype:
-        raise _fail(opt, f"the arena holds {k.staged[0][0].dtype}, the results are {k.ends[0].src[0].src[1].dtype}")
+    held = {o.dtype for o, _ in k.staged} | {o.dtype for o, _ in k.windows}
+    if held - {k.ends[0].src[0].src[1].dtype}:
+        raise _fail(opt, f"the arena holds {held}, the results are {k.ends[0].src[0].src[1].dtype}")
     if k.in_place and k.partial is None:
         raise _fail(opt, "the kernel reads what it writes")
     k.staged_results = True

@@ -7,6 +7,7 @@ says what holds between the steps.
 """
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tinyhost.codegen.barriers import add_barriers, uses_local_memory
@@ -27,18 +28,21 @@ from tinyhost.codegen.stage import SCRATCH
 from tinyhost.env import DEBUG, NOOPT, SPEC
 from tinyhost.ops import AddrSpace, Ops
 from tinyhost.renderer.base import Renderer
-from tinyhost.uop import KernelInfo, ParamArg, ProgramInfo, UOp, graph_rewrite
+from tinyhost.uop import KernelInfo, ParamArg, PatternMatcher, ProgramInfo, UOp, graph_rewrite
+
+Rewrites = Callable[[str], Iterable[PatternMatcher]]
+STAGES = ("simplify", "optimise", "expand")  # where rules from outside run, each at the end of the stage
 
 
-def to_program(ast: UOp, renderer: Renderer) -> UOp:
-    """The compiled program of a kernel.
+def to_program(ast: UOp, renderer: Renderer, rewrites: Rewrites | None = None) -> UOp:
+    """The compiled program of a kernel. ``rewrites`` gives further rules for the stages of ``STAGES``, by name.
 
     Raises:
         KernelOptError: ``KernelInfo.opts_to_apply`` holds an action that cannot be applied.
         CompileError: the renderer's compiler rejected the text.
     """
-    sink = optimised(ast, renderer)
-    uops = linear_program(sink, renderer)
+    sink = optimised(ast, renderer, rewrites)
+    uops = linear_program(sink, renderer, rewrites)
     if SPEC.value:
         from tinyhost.uop.spec import spec_program, type_verify
         type_verify(uops, spec_program)
@@ -55,9 +59,17 @@ def to_program(ast: UOp, renderer: Renderer) -> UOp:
     )
 
 
-def optimised(ast: UOp, renderer: Renderer) -> UOp:
+def _extra(sink: UOp, stage: str, rewrites: Rewrites | None) -> UOp:
+    """The graph after the rules from outside for a stage."""
+    for rules in rewrites(stage) if rewrites is not None else ():
+        sink = graph_rewrite(sink, rules, name=f"rules of a plugin after {stage}")
+    return sink
+
+
+def optimised(ast: UOp, renderer: Renderer, rewrites: Rewrites | None = None) -> UOp:
     """The small kernel with its axes split and marked, named."""
-    sink = hoist_gates(lower_dtypes(simplify_kernel(ast), renderer))
+    sink = _extra(simplify_kernel(ast), "simplify", rewrites)
+    sink = hoist_gates(lower_dtypes(sink, renderer))
     sink = merge_ranges(one_closer_each(sink))
     sink = mark_global(lower_values(sink, renderer), renderer)
     k = Kernel(sink, renderer)
@@ -73,10 +85,10 @@ def optimised(ast: UOp, renderer: Renderer) -> UOp:
     info = out.arg
     if info.name == "test":
         info = KernelInfo(kernel_name(k), *[getattr(info, f) for f in _INFO_FIELDS[1:]])
-    return one_closer_each(out.replace(arg=info))
+    return one_closer_each(_extra(out.replace(arg=info), "optimise", rewrites))
 
 
-def linear_program(sink: UOp, renderer: Renderer) -> list[UOp]:
+def linear_program(sink: UOp, renderer: Renderer, rewrites: Rewrites | None = None) -> list[UOp]:
     """The nodes a renderer takes, in order, SINK last."""
     sink = group_reductions(sink)
     order = loop_order(sink)
@@ -85,6 +97,7 @@ def linear_program(sink: UOp, renderer: Renderer) -> list[UOp]:
     sink = Expander(renderer, order, lower_scalar(renderer)).run(sink)
     if shared:
         sink = add_barriers(sink)
+    sink = _extra(sink, "expand", rewrites)
     if renderer.extra_matcher is not None:
         sink = graph_rewrite(sink, renderer.extra_matcher, ctx=renderer, name="renderer's rules")
     return linearize(sink)

@@ -15,7 +15,8 @@ from tinyhost.uop import PatternMatcher, UOp, graph_rewrite
 def _rules() -> PatternMatcher:
     from tinyhost.uop.rules import symbolic
     from tinyhost.uop.rules.reduce_collapse import pm_reduce_collapse
-    return symbolic + pm_reduce_collapse
+    rules: PatternMatcher = symbolic + pm_reduce_collapse
+    return rules
 
 
 def simplify_kernel(sink: UOp) -> UOp:

@@ -7,6 +7,7 @@ All panels of a kernel share one arena, the PARAM named ``SCRATCH``, and one dty
 """
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from tinyhost.codegen.memory import gate_and_index
@@ -24,17 +25,72 @@ def panel_size(panel: list[UOp]) -> int:
     return int(prod(int(r.src[0].const_value) for r in panel))
 
 
-def add_panels(sink: UOp, operands: list[tuple[UOp, list[UOp]]], results: bool) -> UOp:
-    """The kernel with each operand read from a panel over its ranges, and with its results copied out of a tile."""
+@dataclass(frozen=True)
+class Panel:
+    """What is packed: an operand of the kernel, read at ``read`` instead; ``value`` over ``ranges`` is written to
+    ``write``.
+    """
+
+    operand: UOp
+    value: UOp
+    ranges: tuple[UOp, ...]
+    write: Any
+    read: Any
+    size: int
+
+
+def flat_panel(sink: UOp, operand: UOp, axes: list[UOp]) -> Panel:
+    """A panel over ranges of the kernel, outermost first."""
+    fresh = _fresh(sink)
+    swap = {
+        r: UOp(Ops.RANGE, r.src, (fresh + i, r.arg[-1] if r.arg[-1] in _COPIED else AxisType.WEAK))
+        for i, r in enumerate(axes)
+    }
+    new = [swap[r] for r in axes]
+    return Panel(operand, _substituted(operand, swap), tuple(new), _position(new), _position(axes), panel_size(axes))
+
+
+def window_panel(sink: UOp, operand: UOp, original: UOp, groups: list[dict[UOp, UOp]], lanes: int) -> Panel:
+    """A panel over sums of indices, such as the rows and columns of a padded image.
+
+    Each group maps RANGEs of ``original`` that it only depends on through their sum to their values in the kernel; the
+    last group is packed in vectors of ``lanes`` if that is not 0.
+    """
+    fresh, swap, ranges = _fresh(sink), {}, []
+    write: Any = UOp.const(0)
+    read: Any = UOp.const(0)
+    size = 1
+    for i, group in enumerate(groups):
+        extent = 1 + sum(int(r.src[0].const_value) - 1 for r in group)
+        at: Any = UOp(Ops.RANGE, (UOp.const(extent),), (fresh + i, AxisType.WEAK))
+        new = [at]
+        if lanes and group is groups[-1]:
+            blocks = UOp(Ops.RANGE, (UOp.const(-(-extent // lanes)),), at.arg)
+            lane = UOp(Ops.RANGE, (UOp.const(lanes),), (fresh + i + 1, AxisType.LANE))
+            last = UOp.const(extent - lanes)
+            start = blocks * lanes
+            at, new = UOp(Ops.WHERE, (start < last, start, last)) + lane, [blocks, lane]
+        swap.update({r: at if j == 0 else UOp.const(0) for j, r in enumerate(group)})
+        ranges += new
+        where: Any = UOp.const(0)
+        for value in group.values():
+            where = where + value
+        write, read, size = write * extent + at, read * extent + where, size * extent
+    return Panel(operand, _substituted(original, swap), tuple(ranges), write, read, size)
+
+
+def add_panels(sink: UOp, panels: list[Panel], results: bool) -> UOp:
+    """The kernel with each operand read from its panel, and with its results copied out of a tile."""
     tiles = [_tile_of(e) for e in sink.src if e.op is Ops.END] if results else []
-    sizes = [panel_size(p) for _, p in operands] + [panel_size(t) for t in tiles]
-    dtype = operands[0][0].dtype if operands else sink.src[0].src[0].src[1].dtype
+    total = sum(p.size for p in panels) + sum(map(panel_size, tiles))
+    dtype = panels[0].operand.dtype if panels else sink.src[0].src[0].src[1].dtype
     slot = 1 + max(u.arg.slot for u in sink.toposort() if u.op is Ops.PARAM)
-    arena = UOp(Ops.PARAM, (), ParamArg(slot, dtype, sum(sizes), name=SCRATCH))
+    arena = UOp(Ops.PARAM, (), ParamArg(slot, dtype, total, name=SCRATCH))
     offset = 0
-    for (operand, panel), size in zip(operands, sizes):
-        sink = _stage_operand(sink, operand, panel, arena, offset)
-        offset += size
+    for p in panels:
+        packed = arena.index(_plus(p.write, offset)).store(p.value).end(*p.ranges)
+        sink = sink.substitute({p.operand: arena.after(packed).index(_plus(p.read, offset))}, walk=True)
+        offset += p.size
     if results:
         ends = []
         for e in sink.src:
@@ -44,19 +100,12 @@ def add_panels(sink: UOp, operands: list[tuple[UOp, list[UOp]]], results: bool) 
     return sink
 
 
+def _plus(at: Any, offset: int) -> Any:
+    return at + offset if offset else at
+
+
 def _fresh(sink: UOp) -> int:
-    return 1 + max(u.arg[0] for u in sink.toposort() if u.op is Ops.RANGE)
-
-
-def _stage_operand(sink: UOp, operand: UOp, panel: list[UOp], arena: UOp, offset: int) -> UOp:
-    fresh = _fresh(sink)
-    swap = {
-        r: UOp(Ops.RANGE, r.src, (fresh + i, r.arg[-1] if r.arg[-1] in _COPIED else AxisType.WEAK))
-        for i, r in enumerate(panel)
-    }
-    packed = arena.index(_position([swap[r] for r in panel], offset)).store(_substituted(operand, swap))
-    ready = arena.after(packed.end(*[swap[r] for r in panel]))
-    return sink.substitute({operand: ready.index(_position(panel, offset))}, walk=True)
+    return 1 + max(int(u.arg[0]) for u in sink.toposort() if u.op is Ops.RANGE)
 
 
 def _tile_of(end: UOp) -> list[UOp]:
@@ -84,7 +133,7 @@ def _stage_result(sink: UOp, end: UOp, arena: UOp, offset: int) -> UOp:
 
 
 def _cut(value: UOp, lane: UOp) -> UOp:
-    """What goes through the tile: the value to store, or its reduction where the rest would read memory lane by lane."""
+    """What goes through the tile: the value to store, or its reduction where the rest reads memory lane by lane."""
     outside = value.toposort(gate=lambda u: u.op is not Ops.REDUCE)
     tops = dict.fromkeys(s for u in outside for s in u.src if s.op is Ops.REDUCE and lane in s.ranges)
     if value.op is Ops.REDUCE or not tops:
@@ -104,7 +153,7 @@ def _work(u: UOp) -> int:
     return max(int(prod(int(r.src[0].vmax) for r in x.ranges)) for x in u.toposort())
 
 
-def _position(panel: list[UOp], offset: int) -> Any:
+def _position(panel: list[UOp], offset: int = 0) -> Any:
     """Row-major index over the ranges, from ``offset``."""
     at: Any = None
     step = 1
@@ -112,7 +161,7 @@ def _position(panel: list[UOp], offset: int) -> Any:
         term = r if step == 1 else r * step
         at = term if at is None else term + at
         step *= int(r.src[0].const_value)
-    return at + offset if offset else at
+    return _plus(at, offset)
 
 
 def _substituted(u: UOp, swap: dict[UOp, UOp]) -> UOp:

@@ -6,7 +6,8 @@ shuffles are INDEX(vector, lane) for one lane and INDEX(vector, STACK of lanes) 
 """
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from tinyhost.dtype import DType, dtypes
 from tinyhost.ops import GroupOp, Ops

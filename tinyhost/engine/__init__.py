@@ -1,1 +1,1 @@
-"""From a scheduled graph to finished work: program and schedule caches, execution, capture."""
+"""From a scheduled graph to finished work: program and schedule caches, plans, execution, capture and replay."""

@@ -43,7 +43,7 @@ def _end_record(source: Source) -> tuple[int, int, int]:
         at = tail.rfind(b"PK\5\6", 0, at + 4) if at >= 0 else -1
         if at < 0:
             raise source.error(f"no end record of a zip archive in the last {len(tail)} bytes: truncated, or not a zip "
-                               f"archive")
+                               "archive")
         if at + 22 + int.from_bytes(tail[at + 20:at + 22], "little") == len(tail):
             break
         at -= 1
@@ -54,8 +54,7 @@ def _end_record(source: Source) -> tuple[int, int, int]:
         raise source.error(f"a zip archive in several parts (this is part {disk}): join them first")
     if offset + size > tail_start + at:
         raise source.error(f"the zip directory takes {size} bytes from byte {offset}, its end record stands at byte "
-                           f"{tail_start + at}: "
-                           "truncated or damaged")
+                           f"{tail_start + at}: truncated or damaged")
     return count, size, offset
 
 
@@ -80,8 +79,7 @@ def zip_members(source: Source) -> dict[str, Member]:
     count, size, offset = _end_record(source)
     if size > MAX_DIRECTORY or count * 46 > size:
         raise source.error(f"the zip directory states {count} entries in {size} bytes: each takes 46 or more, and at "
-                           f"most "
-                           f"{MAX_DIRECTORY} bytes are read")
+                           f"most {MAX_DIRECTORY} bytes are read")
     directory, at, out = source.read(offset, size, "the zip directory"), 0, dict[str, Member]()
     for i in range(count):
         name, member, at = _entry(source, directory, at, i)
@@ -93,7 +91,7 @@ def zip_members(source: Source) -> dict[str, Member]:
     for m in sorted(out.values(), key=lambda m: (m.start, m.stored)):
         if m.start < end and m.stored:
             raise source.error(f"the zip entry {m.name!r} at byte {m.start} shares bytes with the one before it: "
-                               f"damaged")
+                               "damaged")
         end = max(end, m.start + m.stored)
     return out
 
@@ -116,22 +114,27 @@ def _entry(source: Source, directory: bytes, at: int, i: int) -> tuple[str, Memb
         raise source.error(f"the zip entry {name!r} is encrypted: decrypt the archive first")
     if method not in (0, 8):
         raise source.error(f"the zip entry {name!r} is compressed by method {method}: stored (0) and deflated (8) "
-                           f"entries can be read")
+                           "entries can be read")
     if method == 0 and stored != size:
         raise source.error(f"the zip entry {name!r} is stored in {stored} bytes but has {size}: damaged")
     if size > stored * MAX_RATIO + 64:
         raise source.error(f"the zip entry {name!r} states {size} bytes deflated to {stored}: no deflated data is that "
-                           f"small")
+                           "small")
+    start = _data_start(source, name, raw_name, header)
+    source.check(start, stored, f"the zip entry {name!r}")
+    return name, Member(name, start, stored, size, method, crc), end
+
+
+def _data_start(source: Source, name: str, raw_name: bytes, header: int) -> int:
+    """Where the data of an entry begin: behind its own header, which must name the same entry."""
     local = source.read(header, 30, f"the header of zip entry {name!r}")
     if local[:4] != b"PK\3\4":
         raise source.error(f"the zip entry {name!r} has no header at byte {header}, where the directory points: "
-                           f"damaged")
-    n_local, n_local_extra = struct.unpack_from("<2H", local, 26)
-    start = header + 30 + n_local + n_local_extra
-    source.check(start, stored, f"the zip entry {name!r}")
-    if n_local != n_name or source.read(header + 30, n_name, f"the name of zip entry {name!r}") != raw_name:
+                           "damaged")
+    n_name, n_extra = struct.unpack_from("<2H", local, 26)
+    if n_name != len(raw_name) or source.read(header + 30, n_name, f"the name of zip entry {name!r}") != raw_name:
         raise source.error(f"the zip entry {name!r} has another name in its header at byte {header}: damaged")
-    return name, Member(name, start, stored, size, method, crc), end
+    return header + 30 + int(n_name) + int(n_extra)
 
 
 def _wide(source: Source, name: str, extra: bytes, *values: int) -> list[int]:
@@ -175,8 +178,7 @@ def member_bytes(source: Source, m: Member) -> bytes:
         raise source.error(f"the zip entry {m.name!r} cannot be decompressed: {e}") from e
     if len(content) != m.size or not inflate.eof or zlib.crc32(content) != m.crc:
         raise source.error(f"the zip entry {m.name!r} decompresses to {len(content)} bytes or more with another "
-                           f"checksum than stated, "
-                           f"{m.size} are stated: damaged")
+                           f"checksum than stated, {m.size} are stated: damaged")
     return content
 
 
@@ -228,7 +230,7 @@ def tar_members(source: Source) -> dict[str, Member]:
             return out
         if sum(block) - sum(block[148:156]) + 8 * 32 != _number(source, block[148:156], at, "checksum"):
             raise source.error(f"the tar header at byte {at} does not have the checksum it states: damaged, or not a "
-                               f"tar archive")
+                               "tar archive")
         kind, size = block[156:157], _number(source, block[124:136], at, "size")
         if kind in (b"0", b"\0", b"7") and "size" in extra:
             size = int(extra["size"]) if extra["size"].isdecimal() and len(extra["size"]) < 20 else -1

@@ -139,6 +139,22 @@ def _iq4_xs(b: Tensor) -> Tensor:
     return _scaled(_looked_up(IQ4_VALUES, _flat(_fields(b[:, 8:136], 8, 4))), scales)
 
 
+def _tq2_0(b: Tensor) -> Tensor:
+    return _half(b, 64) * _signed(_flat(_fields(b[:, 0:64], 2, 2)), 1)
+
+
+def _ternary(q: Tensor, digits: int) -> Tensor:
+    """The first digits, base 3, of bytes (blocks, n) that hold fractions of 256: (blocks, digits * n)."""
+    rows = q.reshape(q.shape[0], 1, -1).cast(dtypes.int32)
+    powers = Tensor([3**i for i in range(digits)], dtype=dtypes.int32, device=q.device).reshape(1, digits, 1)
+    return _flat((((rows * powers) & 255) * 3) >> 8)
+
+
+def _tq1_0(b: Tensor) -> Tensor:
+    q = _ternary(b[:, 0:32], 5).cat(_ternary(b[:, 32:48], 5), _ternary(b[:, 48:52], 4), dim=1)
+    return _half(b, 52) * _signed(q, 1)
+
+
 # *** table ***
 @dataclass(frozen=True)
 class GgmlType:
@@ -168,9 +184,9 @@ GGML_TYPES: dict[int, GgmlType] = {
     10: GgmlType("Q2_K", 256, 84, read=_q2_k), 11: GgmlType("Q3_K", 256, 110, read=_q3_k),
     12: GgmlType("Q4_K", 256, 144, read=_q4_k), 13: GgmlType("Q5_K", 256, 176, read=_q5_k),
     14: GgmlType("Q6_K", 256, 210, read=_q6_k), 23: GgmlType("IQ4_XS", 256, 136, read=_iq4_xs),
+    34: GgmlType("TQ1_0", 256, 54, read=_tq1_0), 35: GgmlType("TQ2_0", 256, 66, read=_tq2_0),
     9: GgmlType("Q8_1"), 15: GgmlType("Q8_K"), 16: GgmlType("IQ2_XXS"), 17: GgmlType("IQ2_XS"), 18: GgmlType("IQ3_XXS"),
-    19: GgmlType("IQ1_S"), 21: GgmlType("IQ3_S"), 22: GgmlType("IQ2_S"), 29: GgmlType("IQ1_M"), 34: GgmlType("TQ1_0"),
-    35: GgmlType("TQ2_0")}
+    19: GgmlType("IQ1_S"), 21: GgmlType("IQ3_S"), 22: GgmlType("IQ2_S"), 29: GgmlType("IQ1_M")}
 
 
 def dequantize(raw: Tensor, kind: GgmlType, shape: tuple[int, ...]) -> Tensor:

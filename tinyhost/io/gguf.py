@@ -21,7 +21,8 @@ from tinyhost.tensor import Tensor
 __all__ = ["gguf_load"]
 
 MAX_ITEMS = 1 << 24    # of one array of metadata; the largest vocabularies have some 2**19
-MAX_HEADER = 1 << 29   # bytes of metadata and tensor descriptions
+MAX_HEADER = 1 << 27   # bytes of metadata and tensor descriptions; those of the largest vocabularies take some 2**24
+MAX_NAME = (1 << 16) - 1  # bytes; the format's own limit for keys
 MAX_AXES = 8           # GGML itself has four
 MAX_DEPTH = 4          # of arrays in arrays
 MAX_ALIGNMENT = 1 << 20
@@ -43,15 +44,18 @@ class _Header:
         n = self.cursor.integer(8, f"the number of {what}")
         if n > limit or n * size > self.cursor.left:
             raise self.source.error(f"{n} {what} of {size} bytes or more do not fit the {self.cursor.left} bytes "
-                                    f"behind byte "
-                                    f"{self.cursor.at}, or are more than {limit}: truncated or damaged")
+                                    f"behind byte {self.cursor.at}, or are more than {limit}: truncated or damaged")
         return n
 
-    def text(self, what: str, errors: str = "strict") -> str:
+    def text(self, what: str, errors: str = "strict", limit: int = MAX_NAME) -> str:
         """A string with its length before it."""
-        at, raw = self.cursor.at, self.cursor.take(self.cursor.integer(8, f"the length of {what}"), what)
+        at, size = self.cursor.at, self.cursor.integer(8, f"the length of {what}")
+        if size > min(limit, self.cursor.left):
+            raise self.source.error(f"{what} at byte {at} takes {size} bytes: {self.cursor.left} are left and at most "
+                                    f"{limit} "
+                                    "are read, it is truncated or damaged")
         try:
-            return raw.decode("utf-8", errors)
+            return self.cursor.take(size, what).decode("utf-8", errors)
         except UnicodeDecodeError as e:
             raise self.source.error(f"{what} at byte {at} is no UTF-8: {e}") from e
 
@@ -60,7 +64,7 @@ class _Header:
         if kind in _NUMBERS:
             return self.numbers(kind, 1, what)[0]
         if kind == _STRING:
-            return self.text(what, "surrogateescape")  # tokens may be any bytes
+            return self.text(what, "surrogateescape", MAX_HEADER)  # tokens may be any bytes
         if kind != _ARRAY:
             raise self.source.error(f"{what} before byte {self.cursor.at} has type {kind}: 0 to 12 are known, damaged")
         if depth >= MAX_DEPTH:
@@ -110,8 +114,7 @@ def _described(header: _Header) -> tuple[str, tuple[int, ...], GgmlType, int, in
         raise source.error(f"{what} has shape {dims[::-1]}: damaged")
     if (dims[0] if dims else 1) % kind.elements:
         raise source.error(f"{what} of type {kind.name} has rows of {dims[0] if dims else 1} elements: they are made "
-                           f"of blocks of "
-                           f"{kind.elements}")
+                           f"of blocks of {kind.elements}")
     # the first axis of GGML is the one whose elements are neighbours
     return name, tuple(dims[::-1]), kind, offset, prod(dims) // kind.elements * kind.bytes
 
@@ -155,7 +158,7 @@ def _load(fn: FileLike) -> tuple[dict[str, Any], dict[str, Tensor]]:
     alignment = metadata.get("general.alignment", 32)
     if type(alignment) is not int or not 0 < alignment <= MAX_ALIGNMENT:
         raise source.error(f"general.alignment is {str(alignment)[:40]}: a number of bytes up to {MAX_ALIGNMENT} is "
-                           f"expected")
+                           "expected")
     return metadata, _tensors(header, tensors, alignment)
 
 

@@ -53,7 +53,7 @@ def _header(source: Source, cursor: Cursor) -> tuple[str, bool, tuple[int, ...]]
         entry = _ENTRY.match(rest)
         if entry is None or entry["key"] in found:
             raise source.error(f"the header is malformed near {rest[:80]!r}: expected descr, fortran_order and shape, "
-                               f"once each")
+                               "once each")
         found[entry["key"]], rest = entry["value"], rest[entry.end():].strip()
     if found.keys() != {"descr", "fortran_order", "shape"} or found["fortran_order"] not in ("True", "False") or \
             not found["shape"].startswith("("):
@@ -71,7 +71,7 @@ def _dtype(source: Source, descr: str) -> tuple[DType, bool]:
     dtype = NPY_DTYPES.get(code[1:]) if code[:1] in "<>|=" else NPY_DTYPES.get(code)
     if dtype is None or (code[:1] == "|" and dtype.itemsize > 1):
         raise source.error(f"dtype {descr[:80]} does not exist here: known are {sorted(NPY_DTYPES)} with < or > before "
-                           f"them")
+                           "them")
     return dtype, code[:1] == ">" and dtype.itemsize > 1
 
 
@@ -84,8 +84,7 @@ def _array(source: Source) -> Tensor:
     size = prod(shape) * dtype.itemsize
     if size != cursor.left:
         raise source.error(f"shape {str(shape)[:80]} of {dtype} takes {size} bytes, {cursor.left} follow the header: "
-                           f"truncated or "
-                           "damaged")
+                           "truncated or damaged")
     raw = source.slice(cursor.at, size, "the data")
     if swapped and size:
         raw = raw.to(None).reshape(-1, dtype.itemsize).flip(1).reshape(-1)

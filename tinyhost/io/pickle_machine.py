@@ -15,7 +15,7 @@ from typing import Any
 
 from tinyhost.io.source import Cursor
 
-__all__ = ["PLAIN_KEYS", "Global", "PickleMachine", "Stateful"]
+__all__ = ["PLAIN_KEYS", "Global", "PickleMachine", "Refused", "Stateful"]
 
 MAX_OPCODES = 20_000_000
 _MARK: Any = type("Mark", (), {})()
@@ -28,6 +28,13 @@ class Global:
 
     name: str
     make: Callable[..., Any] | None = None
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A name that is known and not read, and why."""
+
+    reason: str
 
 
 class Stateful:
@@ -104,7 +111,7 @@ class PickleMachine:
         self.stack.append(value)
         if not isinstance(value, kind):
             raise self.error(f"{what} into a {type(value).__name__}: only a {kind.__name__} takes that, damaged or not "
-                             f"a checkpoint")
+                             "a checkpoint")
         return value
 
     def plain(self, value: Any) -> Any:
@@ -118,8 +125,10 @@ class PickleMachine:
         full = f"{module}.{name}"
         if (found := self.globals.get(full)) is None:
             raise self.error(f"the global {full[:200]!r} is not allowed: code of a checkpoint is never run, only "
-                             f"tensors and plain "
-                             "containers, numbers and text are read. Save a state dict instead of the object")
+                             "tensors and plain containers, numbers and text are read. Save a state dict instead of "
+                             "the object")
+        if isinstance(found, Refused):
+            raise self.error(f"the global {full!r} is not allowed: {found.reason}")
         return found
 
     def call(self, function: Any, args: Any) -> Any:
@@ -346,10 +355,10 @@ OPCODES: dict[bytes, Callable[[PickleMachine], None]] = {
     b"R": _pushes(lambda m: m.called()), b"\x81": _pushes(lambda m: m.called()), b"b": lambda m: m.build(),
     b"Q": _pushes(lambda m: m.identified(m.pop())), b"P": _pushes(lambda m: m.identified(m.line())),
 }
-_UNREAD = {b"i": "it makes instances of old classes", b"o": "it makes instances of old classes",
-           b"S": "a quoted string of protocol 0, save "
-           "with protocol 2", b"\x82": "it names code of a registry", b"\x83": "it names code of a registry",
-           b"\x84": "it names code of "
-           "a registry", b"\x92": "it calls a class with keywords", b"\x97": "its buffers lie outside the file",
-           b"\x98": "its buffers lie "
-           "outside the file"}
+_UNREAD = {
+    b"i": "it makes instances of old classes", b"o": "it makes instances of old classes",
+    b"S": "a quoted string of protocol 0, save with protocol 2",
+    b"\x82": "it names code of a registry", b"\x83": "it names code of a registry",
+    b"\x84": "it names code of a registry",
+    b"\x92": "it calls a class with keywords",
+    b"\x97": "its buffers lie outside the file", b"\x98": "its buffers lie outside the file"}

@@ -37,8 +37,7 @@ class Source:
         if isinstance(fn, Tensor):
             if fn.dtype is not dtypes.uint8 or len(fn.shape) != 1:
                 raise DTypeError(f"{kind} needs the bytes of a file: a tensor of dtypes.uint8 with one axis, got "
-                                 f"{fn.dtype} of "
-                                 f"shape {fn.shape}")
+                                 f"{fn.dtype} of shape {fn.shape}")
             self.bytes, self.name = fn, "the tensor"
         else:
             path = Path(fn)
@@ -60,7 +59,7 @@ class Source:
         """
         if start < 0 or size < 0 or start + size > self.size:
             raise self.error(f"{what} takes {size} bytes from byte {start}, the file has {self.size}: it is truncated "
-                             f"or damaged")
+                             "or damaged")
 
     def read(self, start: int, size: int, what: str) -> bytes:
         """The bytes of a range that is inside the file."""
@@ -94,8 +93,7 @@ class Cursor:
         """
         if size < 0 or size > self.left:
             raise self.source.error(f"{what} takes {size} bytes from byte {self.at}, the data ends at byte {self.end}: "
-                                    f"it is truncated "
-                                    "or damaged")
+                                    "it is truncated or damaged")
         lo = self.at - self._start
         if lo < 0 or lo + size > len(self._window):
             self._window = self.source.read(self.at, min(max(size, WINDOW), self.left), what)

@@ -17,7 +17,7 @@ from tinyhost.dtype import DType, dtypes
 from tinyhost.errors import DTypeError
 from tinyhost.helpers import prod
 from tinyhost.io.archive import Member, cursor_of, member_bytes, tar_members, zip_members
-from tinyhost.io.pickle_machine import PLAIN_KEYS, Global, PickleMachine, Stateful
+from tinyhost.io.pickle_machine import PLAIN_KEYS, Global, PickleMachine, Refused, Stateful
 from tinyhost.io.source import Cursor, FileLike, Source, tensor_of, view_of
 from tinyhost.tensor import Tensor
 
@@ -40,6 +40,18 @@ STORAGE_DTYPES: dict[str, DType] = {
     "Untyped": dtypes.uint8}
 _REFUSED = ("ComplexDouble", "ComplexFloat", "QInt8", "QUInt8", "QInt32", "QUInt4x2", "QUInt2x4")
 
+_REFUSED_NAMES = {
+    "torch._utils._rebuild_sparse_tensor": "a sparse tensor, save it after .to_dense()",
+    "torch._utils._rebuild_sparse_csr_tensor": "a sparse tensor, save it after .to_dense()",
+    "torch._utils._rebuild_qtensor": "a quantised tensor, save it after .dequantize()",
+    "torch._utils._rebuild_meta_tensor_no_storage": "a tensor on the meta device, which has no elements",
+    "torch._utils._rebuild_wrapper_subclass": "a tensor subclass, save plain tensors",
+    "torch._utils._rebuild_device_tensor_from_numpy": "a tensor that was saved as a numpy array, move it to the CPU "
+                                                      "before saving",
+    "torch.storage._load_from_bytes": "a pickle inside a pickle, save tensors with torch.save",
+    "numpy.core.multiarray._reconstruct": "a numpy array, save it as a tensor",
+    "numpy._core.multiarray._reconstruct": "a numpy array, save it as a tensor"}
+
 
 @dataclass(frozen=True)
 class StorageType:
@@ -54,7 +66,7 @@ class StorageType:
         """
         if self.dtype is None:
             raise DTypeError(f"a {self.name} has elements of a dtype that does not exist here: convert the tensor "
-                             f"before saving")
+                             "before saving")
         return self.dtype
 
 
@@ -89,8 +101,7 @@ def _strided(storage: Storage, dtype: DType, offset: Any, size: Any, stride: Any
     span = sum((n - 1) * s for n, s in zip(shape, strides)) + 1 if prod(shape) else 0
     if start + span > numel:
         raise ValueError(f"a tensor of size {shape}, strides {strides}, offset {start} does not lie in storage "
-                         f"{storage.key!r} of {numel} "
-                         "elements: damaged")
+                         f"{storage.key!r} of {numel} elements: damaged")
     if storage.raw is None:
         return _NOTHING  # type: ignore[no-any-return]
     if not span:
@@ -112,8 +123,7 @@ def _gathered(row: Tensor, shape: tuple[int, ...], strides: tuple[int, ...]) -> 
     moved = [(n, s) for n, s in zip(shape, strides) if s]  # repeats are made by expand, not gathered
     if prod(n for n, _ in moved) >= 2**31 or row.numel() >= 2**31:
         raise ValueError(f"a tensor of size {shape} with strides {strides} is no permuted row and too large to gather: "
-                         f"save it after "
-                         ".contiguous()")
+                         "save it after .contiguous()")
     place = Tensor.zeros(*[1] * len(moved), dtype=dtypes.int32)
     for i, (n, s) in enumerate(moved):
         place = place + (Tensor.arange(n, dtype=dtypes.int32) * s).reshape(tuple(n if j == i else 1
@@ -246,6 +256,7 @@ def _table() -> dict[str, Any]:
     out.update({f"torch.{name}": d for name, d in TORCH_DTYPES.items()})
     out.update({f"torch.{name}Storage": StorageType(f"torch.{name}Storage", d) for name, d in STORAGE_DTYPES.items()})
     out.update({f"torch.{name}Storage": StorageType(f"torch.{name}Storage", None) for name in _REFUSED})
+    out.update({name: Refused(reason) for name, reason in _REFUSED_NAMES.items()})
     out["torch.storage.UntypedStorage"] = out["torch.UntypedStorage"]
     out.update({f"torch.{name}Tensor": StorageType(f"torch.{name}Tensor", d) for name, d in STORAGE_DTYPES.items()})
     return out
@@ -411,7 +422,7 @@ def _tar_storages(source: Source, cursor: Cursor, objects: dict[int, Any]) -> No
         dtype, numel = kind.elements(), cursor.integer(8, f"the size of storage {key}")
         if numel * dtype.itemsize > cursor.left:
             raise source.error(f"storage {key} of {numel} {dtype} does not fit the {cursor.left} bytes that are left: "
-                               f"truncated or damaged")
+                               "truncated or damaged")
         objects[key] = Storage(str(key), dtype, numel, source.slice(cursor.at, numel * dtype.itemsize,
                                                                     f"storage {key}"))
         cursor.at += numel * dtype.itemsize
@@ -462,4 +473,4 @@ def torch_load(fn: FileLike) -> Any:
     if len(head) == 512:
         return _load_tar(source)
     raise source.error(f"{source.size} bytes that begin with {head[:8]!r}: neither a zip archive, nor a pickle, nor a "
-                       f"tar archive")
+                       "tar archive")

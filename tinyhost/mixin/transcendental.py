@@ -1,38 +1,24 @@
 """Exponentials, logarithms, trigonometry, rounding and float classification.
 
-Takes nodes; integers become the default float. Everything is made of EXP2, LOG2, SIN, SQRT, RECIPROCAL and
-arithmetic, so gradients follow. float16 and bfloat16 are computed in float32 and rounded once. Polynomials name their
-source.
+Takes nodes; integers become the default float. Everything is made of EXP2, LOG2, SIN, SQRT, division and arithmetic, so
+gradients follow. float16 and bfloat16 are computed in float32 and rounded once. Where the other ops lose digits a
+polynomial of ``minimax`` takes over; the arm that is not taken gets an argument at which it and its slope are finite.
+Errors are a few units of the last place (``benchmarks/accuracy.py`` measures them), but cos and tan near their zeros
+and poles are exact to 2**-22 only, relative to 1.
 """
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from tinyhost.dtype import dtypes, least_upper_dtype
+from tinyhost.mixin import minimax
 from tinyhost.mixin.elementwise import ElementwiseMixin
 from tinyhost.ops import Ops
 
 if TYPE_CHECKING:
     from typing import Self
-
-N = TypeVar("N", bound=ElementwiseMixin)
-
-# Abramowitz and Stegun, 4.4.46: arcsin x = pi/2 - sqrt(1 - x) p(x), |error| <= 2e-8, highest power first
-_ASIN = (-0.0012624911, 0.0066700901, -0.0170881256, 0.0308918810, -0.0501743046, 0.0889789874, -0.2145988016,
-         1.5707963050)
-# Abramowitz and Stegun, 7.1.26: erf x = 1 - p(t) exp(-x*x), t = 1 / (1 + 0.3275911 x), |error| <= 1.5e-7
-_ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592, 0.0)
-
-
-def polynomial(x: N, coefficients: Sequence[float]) -> N:
-    """Horner's scheme, highest power first."""
-    out = x * coefficients[0] + coefficients[1]
-    for c in coefficients[2:]:
-        out = out * x + c if c else out * x
-    return out
-
 
 class TranscendentalMixin(ElementwiseMixin):
     """exp, log, sin and relatives."""
@@ -111,56 +97,109 @@ class TranscendentalMixin(ElementwiseMixin):
         y = fn(negative.where(-self, self))
         return negative.where(-y, y)
 
+    def _odd_from(self, limit: float, near: minimax.Minimax, far: Callable[[Self], Self]) -> Self:
+        """The odd function that is x times ``near`` of x*x up to ``limit``, and ``far`` beyond."""
+        def positive(a: Self) -> Self:
+            small = a <= limit
+            z = small.where(a, 0)
+            return small.where(a * near.at(z * z), far(small.where(1, a)))
+        return self._odd(positive)
+
     def asin(self) -> Self:
         """Arc sine, NaN outside [-1, 1]."""
-        return self._in_float32(lambda x: x._odd(lambda a: math.pi / 2 - (1 - a).sqrt() * polynomial(a, _ASIN)))
+        def positive(a: Self) -> Self:
+            big, r = a._asin_half()
+            return big.where(math.pi / 2 - r * 2, r)
+        return self._in_float32(lambda x: x._odd(positive))
+
+    def _asin_half(self) -> tuple[Self, Self]:
+        """(where |self| is above 1/2, asin of sqrt((1 - self)/2) there and of self elsewhere), for self from 0."""
+        big = self > 0.5
+        r = big.where(((1 - self) * 0.5).sqrt(), self)
+        z = big.where((1 - self) * 0.5, self * self)
+        return big, r * minimax.ASIN.at(z)
 
     def acos(self) -> Self:
         """Arc cosine, NaN outside [-1, 1]."""
-        return self._in_float32(lambda x: math.pi / 2 - x.asin())
+        def fn(x: Self) -> Self:
+            negative = x < 0
+            big, r = negative.where(-x, x)._asin_half()
+            far = negative.where(math.pi - r * 2, r * 2)
+            return big.where(far, math.pi / 2 - negative.where(-r, r))
+        return self._in_float32(fn)
 
     def atan(self) -> Self:
         """Arc tangent."""
-        return self._in_float32(lambda x: (x * (x * x + 1).rsqrt()).asin())
+        def positive(a: Self) -> Self:
+            # tan(t + pi/4) and tan(t + pi/2) in terms of tan(t), with one division
+            mid, far = a > math.sqrt(2) - 1, a > math.sqrt(2) + 1
+            t = far.where(-1, mid.where(a - 1, a)) / far.where(a, mid.where(a + 1, 1))
+            r = t * minimax.ATAN.at(t * t)
+            return mid.where(r + far.where(math.pi / 2, math.pi / 4), r)
+        return self._in_float32(lambda x: x._odd(positive))
+
+    def _half_exp(self) -> Self:
+        """exp(self) / 2, finite as long as that is."""
+        root = (self * 0.5).exp()
+        return root * 0.5 * root
 
     def sinh(self) -> Self:
         """Hyperbolic sine."""
-        return self._in_float32(lambda x: (x.exp() - (-x).exp()) * 0.5)
+        def far(a: Self) -> Self:
+            half = a._half_exp()
+            return half - half.reciprocal() * 0.25
+        return self._in_float32(lambda x: x._odd_from(1, minimax.SINH, far))
 
     def cosh(self) -> Self:
         """Hyperbolic cosine."""
-        return self._in_float32(lambda x: (x.exp() + (-x).exp()) * 0.5)
+        def fn(x: Self) -> Self:
+            half = (x < 0).where(-x, x)._half_exp()
+            return half + half.reciprocal() * 0.25
+        return self._in_float32(fn)
 
     def tanh(self) -> Self:
         """Hyperbolic tangent."""
-        return self._in_float32(lambda x: (x * 2).sigmoid() * 2 - 1)
+        return self._in_float32(
+            lambda x: x._odd_from(0.625, minimax.TANH, lambda a: 1 - (a * -2).sigmoid() * 2))
+
+    def _log_of_sum(self, minus: int) -> Self:
+        """log(self + sqrt(self**2 - minus)), for self from 1/2; squares do not overflow."""
+        huge = self > 2.0**30
+        root = (huge.where(1, self).square() - minus).sqrt()
+        return huge.where(self, self + root).log() + huge.where(math.log(2), 0)
 
     def asinh(self) -> Self:
         """Inverse hyperbolic sine."""
-        return self._in_float32(lambda x: x._odd(lambda a: (a + (a * a + 1).sqrt()).log()))
+        return self._in_float32(lambda x: x._odd_from(0.5, minimax.ASINH, lambda a: a._log_of_sum(-1)))
 
     def acosh(self) -> Self:
         """Inverse hyperbolic cosine, NaN below 1."""
-        return self._in_float32(lambda x: (x + (x * x - 1).sqrt()).log())
+        def fn(x: Self) -> Self:
+            t = x - 1
+            small = t <= 0.5
+            near = small.where(t, 1)
+            return small.where((near * 2).sqrt() * minimax.ACOSH.at(near), small.where(2, x)._log_of_sum(1))
+        return self._in_float32(fn)
 
     def atanh(self) -> Self:
         """Inverse hyperbolic tangent, NaN outside [-1, 1]."""
-        return self._in_float32(lambda x: ((1 + x) / (1 - x)).log() * 0.5)
+        return self._in_float32(
+            lambda x: x._odd_from(0.5, minimax.ATANH, lambda a: ((1 + a).log() - (1 - a).log()) * 0.5))
 
     def erf(self) -> Self:
-        """Gauss error function, to 1.5e-7."""
-        def positive(a: Self) -> Self:
-            t = (a * 0.3275911 + 1).reciprocal()
-            return 1 - polynomial(t, _ERF) * (-(a * a)).exp()
-        return self._in_float32(lambda x: x._odd(positive))
+        """Gauss error function."""
+        def far(a: Self) -> Self:
+            top = 6 if minimax.is_wide(a.dtype) else 4  # 1 from there
+            return 1 - (-minimax.ERFC.at((a > top).where(top, a))).exp()
+        return self._in_float32(lambda x: x._odd_from(1, minimax.ERF, far))
 
     def sigmoid(self) -> Self:
         """``1 / (1 + exp(-self))``."""
         def fn(x: Self) -> Self:
             # the exponential stays finite, so that no gradient is inf * 0
             dtype = dtypes.default_float if x.dtype.is_weak else x.dtype
-            limit = float((1 << dtypes.finfo(dtype)[0] - 1) - 2)
-            return ((x * (1 / math.log(2))).maximum(-limit).neg().exp2() + 1).reciprocal()
+            limit = math.log(2) * ((1 << dtypes.finfo(dtype)[0] - 1) - 2)
+            return ((x.maximum(-limit) * (-1 / math.log(2))).exp2() + 1).reciprocal()
         return self._in_float32(fn)
 
     # *** rounding, sign, classes ***

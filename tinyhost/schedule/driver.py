@@ -5,7 +5,7 @@ from tinyhost.env import SPEC
 from tinyhost.schedule.fuse import Fusion
 from tinyhost.schedule.graph import TensorGraph
 from tinyhost.schedule.indexing import Indexing
-from tinyhost.schedule.limits import apply_limits
+from tinyhost.schedule.limits import apply_limits, narrowed
 from tinyhost.schedule.order import Ordering
 from tinyhost.schedule.prepare import CapsOf, Preparation
 from tinyhost.uop import Ops, UOp
@@ -23,6 +23,7 @@ def create_linear(sink: UOp, caps_of: CapsOf) -> UOp:
         ScheduleError: the effects need each other ("cycle detected in assign graph"), or a device cannot run them.
         TypeError: a FUNCTION is called with arguments that do not fit.
     """
+    caps_of = narrowed(caps_of)
     preparation = Preparation(caps_of)
     prepared = preparation.run(sink)
     fusion = Fusion(TensorGraph(prepared), Indexing())

@@ -7,6 +7,11 @@ buffers do not fit together are stored, the one with most buffers first. Linear 
 """
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
+
+from tinyhost.capabilities import Capabilities
+from tinyhost.env import MAX_KERNEL_BUFFERS, MAX_KERNEL_OPS
 from tinyhost.errors import ScheduleError
 from tinyhost.schedule.fuse import Fusion
 from tinyhost.schedule.graph import Kernel, data_sources
@@ -16,6 +21,22 @@ from tinyhost.uop import GroupOp, Ops, UOp
 
 _COMPUTED = GroupOp.Elementwise | {Ops.REDUCE, Ops.STACK, Ops.INDEX}
 _WALKED = _COMPUTED | GroupOp.Movement
+
+
+def narrowed(caps_of: CapsOf) -> CapsOf:
+    """``caps_of`` with the limits that MAX_KERNEL_OPS and MAX_KERNEL_BUFFERS set; they never widen a device's own."""
+    ops, buffers = MAX_KERNEL_OPS.value, MAX_KERNEL_BUFFERS.value
+    if not ops and not buffers:
+        return caps_of
+
+    @cache
+    def narrow(device: str) -> Capabilities:
+        caps = caps_of(device)
+        own = caps.max_kernel_buffers
+        fewer = own if not buffers else buffers if own is None else min(own, buffers)
+        shorter = min(caps.max_kernel_ops, ops or caps.max_kernel_ops)
+        return replace(caps, max_kernel_ops=shorter, max_kernel_buffers=fewer)
+    return narrow
 
 
 def apply_limits(fusion: Fusion, caps_of: CapsOf) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from tinyhost.capabilities import Capabilities
+from tinyhost.env import SPLIT_REDUCEOP
 from tinyhost.errors import ScheduleError
 from tinyhost.schedule.function import inline_functions
 from tinyhost.schedule.split import split_reduce
@@ -171,7 +172,8 @@ class Preparation:
         parts = [self.contiguous(UOp(Ops.CONTIGUOUS, (UOp(Ops.STACK, u.src[i:i + group]),)))
                  for i in range(0, len(u.src), group)]
         while len(parts) > group:
-            parts = [self.contiguous(UOp(Ops.CONTIGUOUS, (_joined(parts[i:i + group]),))) for i in range(0, len(parts), group)]
+            parts = [self.contiguous(UOp(Ops.CONTIGUOUS, (_joined(parts[i:i + group]),)))
+                     for i in range(0, len(parts), group)]
         return _joined(parts)
 
     def reduce(self, u: UOp) -> UOp:
@@ -181,7 +183,9 @@ class Preparation:
             return x
         if 0 in x.shape:
             return u.const_like(identity(op, u))
-        return split_reduce(u, self.caps_of(u.device)) if u.device is not None else u
+        if u.device is None or not SPLIT_REDUCEOP.value:
+            return u
+        return split_reduce(u, self.caps_of(u.device))
 
 
 _EFFECTS = frozenset({Ops.AFTER, Ops.STORE, Ops.CALL})

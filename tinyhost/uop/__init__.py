@@ -6,6 +6,6 @@ from tinyhost.uop.node import UOp, Variable, resolve
 from tinyhost.uop.pattern import PatternMatcher, UPat
 from tinyhost.uop.rewrite import BottomUpGate, graph_rewrite
 
-__all__ = ["AddrSpace", "AxisType", "BottomUpGate", "BufferizeOpts", "CallInfo", "Estimates", "GroupOp", "KernelInfo", "Ops",
-           "Opt", "OptOps", "ParamArg", "PatternMatcher", "ProgramInfo", "UOp", "UPat", "Variable", "graph_rewrite",
-           "resolve", "sint"]
+__all__ = ["AddrSpace", "AxisType", "BottomUpGate", "BufferizeOpts", "CallInfo", "Estimates", "GroupOp", "KernelInfo",
+           "Ops", "Opt", "OptOps", "ParamArg", "PatternMatcher", "ProgramInfo", "UOp", "UPat", "Variable",
+           "graph_rewrite", "resolve", "sint"]

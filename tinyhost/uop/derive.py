@@ -429,7 +429,7 @@ def ended_by(u: "UOp") -> tuple["UOp", ...]:
 
 
 def ranges_from_uop(u: "UOp") -> dict["UOp", None]:
-    """Ranges a value depends on and that are still open, in order of first use. The dict is shared: do not change it."""
+    """Ranges a value depends on that are still open, in order of first use. The dict is shared: do not change it."""
     out: dict[UOp, None] | None = None
     copied = False
     for s in u.src:
@@ -457,8 +457,9 @@ def ranges_from_uop(u: "UOp") -> dict["UOp", None]:
 _EMPTY: dict[Any, None] = {}
 
 # *** sharded axis ***
-_AXIS_OF_SRC0 = frozenset({Ops.AFTER, Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH, Ops.CAST, Ops.BITCAST, Ops.STORE,
-                           Ops.LOAD, Ops.MSELECT, Ops.END, Ops.PAD, Ops.FLIP, Ops.RESHAPE, Ops.SHRINK})
+_AXIS_OF_SRC0 = frozenset({
+    Ops.AFTER, Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH, Ops.CAST, Ops.BITCAST, Ops.STORE, Ops.LOAD,
+    Ops.MSELECT, Ops.END, Ops.PAD, Ops.FLIP, Ops.RESHAPE, Ops.SHRINK})
 
 
 def axis_from_uop(u: "UOp") -> int | None:

@@ -1,7 +1,7 @@
 """What the parts of the node class rely on: the four fields, the constructor and the derived properties.
 
-``UOp`` in ``node.py`` is put together from mixins, one file for each concern; they inherit this class and therefore never
-import ``node.py``. The declarations exist for the type checker only.
+``UOp`` in ``node.py`` is put together from mixins, one file for each concern; they inherit this class and therefore
+never import ``node.py``. The declarations exist for the type checker only.
 """
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class NodeFields(OpMixin):
 
         def has_buffer_identity(self, after_ok: bool = False) -> bool: ...
 
-        def toposort(self, gate: Callable[[Self], bool] | None = None, enter_calls: bool = True) -> dict[Self, None]: ...
+        def toposort(self, gate: Callable[[Self], bool] | None = None,
+                     enter_calls: bool = True) -> dict[Self, None]: ...
 
         def variables(self) -> list[Self]: ...
 

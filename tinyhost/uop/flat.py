@@ -1,7 +1,7 @@
 """A graph as one flat list and back: how a node is pickled at any depth.
 
-Each entry is (op number, positions of the sources, arg, tag, contents); sources stand before their users and the root is
-last. Contents are what the device floor wants kept of an allocated BUFFER, None elsewhere.
+Each entry is (op number, positions of the sources, arg, tag, contents); sources stand before their users and the
+root is last. Contents are what the device floor wants kept of an allocated BUFFER, None elsewhere.
 """
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ def _record(cls: type[T]) -> type[T]:
     def __reduce__(self: Any) -> tuple[Any, ...]:
         return cls, tuple(getattr(self, n) for n in names)
 
-    cls.__hash__ = __hash__
-    cls.__reduce__ = __reduce__
+    cls.__hash__ = __hash__  # type: ignore[method-assign]
+    cls.__reduce__ = __reduce__  # type: ignore[method-assign]
     return cls
 
 

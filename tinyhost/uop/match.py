@@ -1,9 +1,10 @@
 """Compiles plain patterns, and rules over them, to functions.
 
-Takes patterns without alternatives (``UPat.expand`` makes them); gives a check ``(node, store) -> bool`` that records
-names, or for a rule one function that tries it. ``known`` says how much the caller has already established: 2 that the
-ops of the node and of its sources fit (and their number), 1 that the node's op fits, 0 nothing; only the rest is checked.
-Names of the node itself and of its sources are passed straight to the rule's function, deeper ones go through a store.
+Takes patterns without alternatives (``UPat.expand`` makes them); gives a check ``(node, store) -> bool`` that
+records names, or for a rule one function that tries it. ``known`` says how much the caller has already established:
+2 that the ops of the node and of its sources fit (and their number), 1 that the node's op fits, 0 nothing; only the
+rest is checked. Names of the node itself and of its sources are passed straight to the rule's function, deeper ones
+go through a store.
 """
 from __future__ import annotations
 

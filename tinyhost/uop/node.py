@@ -1,10 +1,11 @@
 """UOp: the one immutable, interned node type for everything that is computed.
 
-Takes (op, src, arg, tag); gives the single node with that identity in this process, so ``is`` and ``==`` mean structural
-equality. Properties (dtype, shape, device, bounds, ranges, key ...) are derived on demand, cached in slots and filled by
-an explicit stack, so graphs of any depth work. Threads may build the same nodes at once: each gets the same object.
-What an op means is in ``semantics.py``; the tables behind the properties are in ``derive.py``; constructors of nodes,
-storage and symbolic integers are mixins, in ``structure.py``, ``storage.py`` and ``integer.py``.
+Takes (op, src, arg, tag); gives the single node with that identity in this process, so ``is`` and ``==`` mean
+structural equality. Properties (dtype, shape, device, bounds, ranges, key ...) are derived on demand, cached in
+slots and filled by an explicit stack, so graphs of any depth work. Threads may build the same nodes at once: each
+gets the same object. What an op means is in ``semantics.py``; the tables behind the properties are in
+``derive.py``; constructors of nodes, storage and symbolic integers are mixins, in ``structure.py``, ``storage.py``
+and ``integer.py``.
 """
 from __future__ import annotations
 
@@ -505,7 +506,7 @@ def _checked_new(cls: type[UOp], op: Ops, src: tuple[UOp, ...] = (), arg: Any = 
 
 
 def _check_nodes(level: int) -> None:
-    """Exchange the constructor when a program asks for SPEC=2 for the first time; before that, nodes cost what they did."""
+    """Exchange the constructor when a program asks for SPEC=2 for the first time; until then nodes cost no more."""
     if level >= 2:
         UOp.__new__ = _checked_new  # type: ignore[assignment]
 

@@ -1,9 +1,10 @@
 """Patterns over nodes and ordered lists of rewrite rules.
 
-Takes rules ``(UPat, function)``; gives ``PatternMatcher.rewrite(node) -> node or None``: the first rule, in order, whose
-pattern matches and whose function returns another node. A pattern's alternatives (``UPat.any``, operands in any order) are
-expanded into plain patterns once; which rules can match is looked up by the ops of a node and of its sources, and that
-answer is remembered, so a node that no rule fits costs one dictionary look-up. Nothing is compiled at import.
+Takes rules ``(UPat, function)``; gives ``PatternMatcher.rewrite(node) -> node or None``: the first rule, in order,
+whose pattern matches and whose function returns another node. A pattern's alternatives (``UPat.any``, operands in
+any order) are expanded into plain patterns once; which rules can match is looked up by the ops of a node and of its
+sources, and that answer is remembered, so a node that no rule fits costs one dictionary look-up. Nothing is
+compiled at import.
 """
 from __future__ import annotations
 
@@ -23,8 +24,10 @@ from tinyhost.uop.node import UOp
 
 
 class UPat:
-    """A pattern: sets of ops and dtypes, sources (tuple: in order; list: in any order; one pattern: all alike), a literal
-    argument and a name. A name used twice means the same node. Operators build patterns of the node they would build."""
+    """A pattern: sets of ops and dtypes, sources (tuple: in order; list: in any order; one pattern: all alike), a
+    literal argument and a name. A name used twice means the same node. Operators build patterns of the node they would
+    build.
+    """
 
     __slots__ = ("ops", "dtypes", "src", "arg", "name", "allow_any_len", "early_reject", "tag", "alternatives")
 
@@ -45,8 +48,8 @@ class UPat:
 
     def __repr__(self) -> str:
         ops = "any" if self.ops is None else "|".join(o.name for o in sorted(self.ops))
-        parts = [ops] + ([f"name={self.name!r}"] if self.name else []) + ([f"arg={self.arg!r}"] if self.arg is not None else [])
-        return f"UPat({', '.join(parts)}{f', src={self.src!r}' if self.src is not None else ''})"
+        shown = [f"{slot}={value!r}" for slot in ("name", "arg", "src") if (value := getattr(self, slot)) is not None]
+        return f"UPat({', '.join([ops, *shown])})"
 
     # *** constructors ***
     @staticmethod

@@ -1,9 +1,10 @@
 """graph_rewrite: apply rules to every node of a graph until nothing changes.
 
-Takes a root and a PatternMatcher; gives the rewritten root. Each node is rewritten once per call (results are remembered),
-sources before users; with ``bottom_up`` a node's rules run before its sources are visited. ``walk`` makes a single pass
-that never looks inside a replacement. CALL and FUNCTION bodies are left alone unless ``enter_calls``. Works on an explicit
-stack, so depth does not matter; rules that never settle are reported with the names of the rules that kept firing.
+Takes a root and a PatternMatcher; gives the rewritten root. Each node is rewritten once per call (results are
+remembered), sources before users; with ``bottom_up`` a node's rules run before its sources are visited. ``walk``
+makes a single pass that never looks inside a replacement. CALL and FUNCTION bodies are left alone unless
+``enter_calls``. Works on an explicit stack, so depth does not matter; rules that never settle are reported with the
+names of the rules that kept firing.
 """
 from __future__ import annotations
 
@@ -87,13 +88,8 @@ class _Rewriter:
                 node, new, rest, replaced = frames.pop()
 
     def _finish(self, n: UOp, new: UOp, pending: dict[UOp, None]) -> UOp | None:
-        """Rebuild ``new`` over its rewritten sources and apply one rule: a node to go on with, None if ``n`` is done."""
-        done = self.done
-        built = new
-        for s in new.src:
-            if done.get(s, s) is not s:
-                built = UOp(new.op, tuple([done.get(s, s) for s in new.src]), new.arg, new.tag)
-                break
+        """Rebuild ``new`` over its rewritten sources and apply one rule; gives what to go on with, None if done."""
+        done, built = self.done, self._rebuilt(new)
         if built is not new and self.bpm is not None:
             out: UOp | None = built  # the rebuilt node gets its bottom-up rules as well
         else:
@@ -134,11 +130,12 @@ class _Rewriter:
 
     def _loop_error(self, kind: str, recent: list[UOp]) -> RewriteLoopError:
         ops = Counter(u.op.name for u in recent)
-        rules = dict.fromkeys(f"{r.name} ({r.place})" for u in recent[-8:] for pm in (self.bpm, self.pm) if pm is not None
-                              for r in (pm.applicable(u, self.ctx),) if r is not None)
-        return RewriteLoopError(f"infinite loop in {kind} ({self.name or 'unnamed'}): {', '.join(rules) or 'rules'} keep "
-                                f"rewriting {', '.join(f'{op} x{n}' for op, n in ops.most_common(5))}; two rules undo each "
-                                f"other or one grows its own input. Last node: {str(recent[-1])[:400]}")
+        what = ", ".join(f"{op} x{n}" for op, n in ops.most_common(5))
+        found = [pm.applicable(u, self.ctx) for u in recent[-8:] for pm in (self.bpm, self.pm) if pm is not None]
+        rules = dict.fromkeys(f"{r.name} ({r.place})" for r in found if r is not None)
+        return RewriteLoopError(f"infinite loop in {kind} ({self.name or 'unnamed'}): {', '.join(rules) or 'rules'} "
+                                f"keep rewriting {what}; two rules undo each other or one grows its own input. "
+                                f"Last node: {str(recent[-1])[:400]}")
 
     def walk(self, root: UOp) -> UOp:
         """One pass, sources first; replacements are taken as they are."""
@@ -159,12 +156,18 @@ class _Rewriter:
             else:
                 if node is None:
                     return done[root]
-                built = node
-                if any([done.get(s, s) is not s for s in node.src]):
-                    built = UOp(node.op, tuple([done.get(s, s) for s in node.src]), node.arg, node.tag)
+                built = self._rebuilt(node)
                 out = pm.rewrite(built, self.ctx) if pm is not None else None
                 done[node] = built if out is None else out
                 node, rest = frames.pop()
+
+    def _rebuilt(self, n: UOp) -> UOp:
+        """``n`` over what its sources became; those that were not visited stay."""
+        done = self.done
+        for s in n.src:
+            if done.get(s, s) is not s:
+                return UOp(n.op, tuple([done.get(s, s) for s in n.src]), n.arg, n.tag)
+        return n
 
     def _before(self, n: UOp) -> UOp | None:
         """What a bottom-up rule makes of ``n``; ``n`` itself where a rule says not to descend."""
@@ -207,38 +210,21 @@ def substitute(root: UOp, dvars: dict[UOp, UOp], name: str | None = None, extra_
         return root
     if extra_pm is None:
         return _substitute_plain(root, real, walk, enter_calls, name)
-    return graph_rewrite(root, _substitute + extra_pm, real, bottom_up=True, name=name, walk=walk, enter_calls=enter_calls)
+    return graph_rewrite(root, _substitute + extra_pm, real, True, name, walk=walk, enter_calls=enter_calls)
 
 
 def _substitute_plain(root: UOp, real: dict[UOp, UOp], walk: bool, enter_calls: bool, name: str | None) -> UOp:
     """Substitution without other rules needs no matcher: rebuild what lies above a key."""
-    if not walk and any(v in real or (v.op not in _LEAVES and not real.keys().isdisjoint(v.toposort())) for v in real.values()):
+    if not walk and any(v in real or _reads(v, real) for v in real.values()):
         return graph_rewrite(root, _substitute, real, bottom_up=True, name=name, enter_calls=enter_calls)
-    done: dict[UOp, UOp] = dict(real)
-    frames: list[tuple[UOp | None, Iterator[UOp]]] = []
-    node: UOp | None = None
-    rest = iter((root,))
-    while True:
-        for s in rest:
-            if s in done:
-                continue
-            src = s.src
-            if not enter_calls and s.op in _CALLS and _skips_body(s):
-                src = src[1:]
-            if src:
-                frames.append((node, rest))
-                node, rest = s, iter(src)
-                break
-            done[s] = s
-        else:
-            if node is None:
-                return done[root]
-            done[node] = node
-            for s in node.src:
-                if done.get(s, s) is not s:
-                    done[node] = UOp(node.op, tuple([done.get(s, s) for s in node.src]), node.arg, node.tag)
-                    break
-            node, rest = frames.pop()
+    rewriter = _Rewriter(None, None, None, name, enter_calls)
+    rewriter.done.update(real)
+    return rewriter.walk(root)
+
+
+def _reads(v: UOp, keys: dict[UOp, UOp]) -> bool:
+    """Whether a replacement contains a key itself, so that it has to be rewritten in turn."""
+    return v.op not in _LEAVES and not keys.keys().isdisjoint(v.toposort())
 
 
 _LEAVES = frozenset({Ops.CONST, Ops.PARAM, Ops.BUFFER, Ops.SPECIAL})

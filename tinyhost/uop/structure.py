@@ -142,7 +142,7 @@ class StructureMixin(NodeFields):
     def call(self, *args: Self, ret_dtype: DType | None = None, grad_fxn: Callable[..., Any] | None = None,
              name: str | None = None, precompile: bool = False, precompile_backward: bool = False,
              aux: Any = None) -> Self:
-        """Call this body (or address, with ``ret_dtype``) with ``args``; a value body becomes a FUNCTION over a TUPLE."""
+        """Call this body (or address, with ``ret_dtype``) with ``args``; a value becomes a FUNCTION over a TUPLE."""
         if ret_dtype is not None:
             return type(self)(Ops.CALL, (self, *args), ret_dtype)
         info = CallInfo(grad_fxn, name, precompile, precompile_backward, aux)

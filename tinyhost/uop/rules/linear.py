@@ -200,19 +200,24 @@ def _less_than_of_quotient(left: Terms, right: Terms, limit: int) -> UOp | bool 
     return _less_than({s: -q for s, q in terms.items()}, const - (1 - limit) * d + 1)
 
 
+def _difference(a: UOp, b: UOp) -> tuple[Terms, int]:
+    """(terms, limit): a compares with b as the sum of the terms does with the limit."""
+    terms, const = linear(a)
+    others, limit = linear(b)
+    for t, k in others.items():
+        terms[t] = terms.get(t, 0) - k
+    return {t: k for t, k in terms.items() if k}, limit - const
+
+
 def compare_sums(u: UOp, a: UOp, b: UOp) -> UOp | None:
     """a + x < b + x -> a < b; x + c0 < c1 -> x < c1 - c0; g*x < c -> x < ceil(c/g); 4*q + r < 4*c -> q < c;
     -x < c -> -c < x; x // d < c -> x < c*d"""
     if a.dtype is not dtypes.weakint or b.dtype is not dtypes.weakint:
         return None
-    terms, const = linear(a)
-    others, other_const = linear(b)
-    for t, k in others.items():
-        terms[t] = terms.get(t, 0) - k
-    terms = {t: k for t, k in terms.items() if k}
+    terms, limit = _difference(a, b)
     if not terms:
-        return const_for(u, const < other_const)
-    out = _less_than(terms, other_const - const)
+        return const_for(u, 0 < limit)
+    out = _less_than(terms, limit)
     return const_for(u, out) if isinstance(out, bool) else out
 
 
@@ -221,12 +226,7 @@ def compare_unequal_sums(u: UOp, a: UOp, b: UOp) -> UOp | None:
     c"""
     if a.dtype is not dtypes.weakint or b.dtype is not dtypes.weakint:
         return None
-    terms, const = linear(a)
-    others, other_const = linear(b)
-    for t, k in others.items():
-        terms[t] = terms.get(t, 0) - k
-    terms = {t: k for t, k in terms.items() if k}
-    limit = other_const - const
+    terms, limit = _difference(a, b)
     if not terms:
         return const_for(u, limit != 0)
     lo, hi = linear_bounds(terms, 0)

@@ -16,27 +16,28 @@ Node = Any
 
 
 class Spec:
-    """What is legal at one place of the pipeline: the forms that name all of ``every`` or any of ``some``."""
+    """What is legal at one place of the pipeline: a node that is legal at any of ``some``, or at all of ``every``."""
 
     def __init__(self, name: str, some: str = "", every: str = "") -> None:
-        self.name, self.some, self.every = name, some, every
+        self.name, self.stages, self.needed = name, some or every, len(every) or 1
         self._forms: dict[Ops, tuple[tuple[Form, str], ...]] | None = None
 
     def forms_of(self, op: Ops) -> tuple[tuple[Form, str], ...]:
-        """The legal forms of ``op``, each with the stage under which it is checked."""
+        """The forms of ``op`` that may apply, each with the stage under which it is checked."""
         if self._forms is None:
-            self._forms = {o: tuple((f, stage) for f in fs for stage in self._stages_of(f))
+            self._forms = {o: tuple([(f, stage) for stage in self.stages for f in fs if stage in f.stages])
                            for o, fs in forms().items()}
         return self._forms.get(op, ())
 
-    def _stages_of(self, form: Form) -> list[str]:
-        if self.every:
-            return [self.every[0]] if all(s in form.stages for s in self.every) else []
-        return [s for s in self.some if s in form.stages]
-
     def accepts(self, u: Node) -> bool:
         """Whether some form takes this node; its sources are looked at, not checked."""
-        return any(_why_not(u, form, stage) is None for form, stage in self.forms_of(u.op))
+        agreed = set()
+        for form, stage in self.forms_of(u.op):
+            if stage not in agreed and _why_not(u, form, stage) is None:
+                agreed.add(stage)
+                if len(agreed) == self.needed:
+                    return True
+        return False
 
     def __repr__(self) -> str:
         return self.name

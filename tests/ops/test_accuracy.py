@@ -1,0 +1,82 @@
+"""Math functions stay within the error that ``docs/accuracy.md`` states, on a sample of arguments."""
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.accuracy import FUNCTIONS, TYPES, Function, measure, ulp_errors
+from tinyhost.tensor import Tensor
+
+BY_NAME = {f.name: f for f in FUNCTIONS}
+PRODUCT_IN_EXP = {"exp", "sigmoid", "sinh", "cosh", "tanh", "erf"}  # see the line of exp in the table
+
+
+def check(f: Function, dtype: type, bound: float, count: int, seed: int, every: int) -> None:
+    errors, arguments, got = measure(f, dtype, count, seed, every)
+    at = int(errors.argmax())
+    where = [float(a[at]) for a in arguments]
+    assert errors[at] <= bound, f"{f.name} of {where} is {got[at]!r}: {errors[at]:.2f} ulp off, {bound} allowed"
+
+
+def bounds_of(f: Function, dev: str) -> tuple[float, ...]:
+    if dev.startswith("PYTHON") and f.name in PRODUCT_IN_EXP:
+        return f.bounds[0], f.bounds[1] + 90, f.bounds[2] + 720  # sinh and cosh square an exponential
+    return f.bounds
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_sample(name: str, dev: str) -> None:
+    f = BY_NAME[name]
+    for dtype, bound in zip(TYPES, bounds_of(f, dev)):
+        check(f, dtype, bound, count=150, seed=1, every=61 if dtype is np.float16 else 1)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", BY_NAME)
+def test_all_halves_and_many_others(name: str, dev: str) -> None:
+    f = BY_NAME[name]
+    for dtype, bound in zip(TYPES, bounds_of(f, dev)):
+        check(f, dtype, bound, count=20_000, seed=2, every=1)
+
+
+def test_document_states_the_bounds() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "accuracy.md").read_text()
+    lines = [line for line in text.splitlines() if line.startswith("| ") and "float16" not in line]
+    rows = [line.strip("| ").split(" | ") for line in lines]
+    assert {r[0]: tuple(float(v) for v in r[1:4]) for r in rows} == {f.name: f.bounds for f in FUNCTIONS}
+
+
+def test_errors_are_counted_in_last_places() -> None:
+    one = np.array([1.0, 2.0, np.inf, np.nan], np.float32)
+    high = np.array([1.0 + 2.0**-23, 2.0 - 2.0**-23, 1e39, 1.0])
+    assert ulp_errors(one, high, np.zeros(4)).tolist() == [1.0, 1.0, 0.0, np.inf]
+
+
+_ARC = {"asin": "arcsin", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh"}
+
+
+def from_numpy(name: str, x: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        if name == "erf":
+            return np.array([math.erf(v) for v in x], x.dtype)
+        if name == "sigmoid":
+            return np.maximum(1 / (1 + np.exp(-x)), np.finfo(x.dtype).smallest_normal)
+        return getattr(np, _ARC.get(name, name))(x)
+
+
+@pytest.mark.parametrize("name", ["exp", "exp2", "sigmoid", "tanh", "sinh", "cosh", "asin", "atan", "asinh", "acosh",
+                                  "erf", "sin", "log", "sqrt"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ends_of_the_range(name: str, dtype: type, dev: str) -> None:
+    """Zeros keep their sign; infinities, NaN and huge numbers come out as in numpy."""
+    info = np.finfo(dtype)
+    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e30, info.max, info.smallest_subnormal, 1.0, -1.0, 88.0,
+                  -88.0, 0.5, 0.625], dtype)
+    got = getattr(Tensor(x), name)().numpy()
+    want = from_numpy(name, x)
+    number = ~np.isnan(want)
+    assert np.array_equal(np.signbit(got)[number], np.signbit(want)[number])
+    np.testing.assert_allclose(got, want, rtol=1e-5 if dtype is np.float32 else 1e-13, atol=0)

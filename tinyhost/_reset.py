@@ -1,0 +1,24 @@
+"""One call that forgets what a process collects while it runs.
+
+Schedules, plans, loaded programs, counters, random state, kept gradients' graphs and device choices start anew. Live
+tensors keep their values, opened devices stay open, and what is on disk stays there.
+"""
+from __future__ import annotations
+
+import time
+
+from tinyhost._tensor import history
+from tinyhost.device import Device
+from tinyhost.engine import diskcache, plan, program, schedule
+from tinyhost.helpers import GlobalCounters
+from tinyhost.rng import state
+
+
+def reset() -> None:
+    """Forget all that can be made again."""
+    for part in (schedule, plan, program, diskcache):
+        part.reset()
+    GlobalCounters.reset()
+    history.clear()
+    state.reseed(int(time.time()))
+    Device.reset()
