@@ -14,7 +14,7 @@ from tinyhost.env import CACHEDIR
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--resume FILE``: go on with an interrupted run."""
-    parser.addoption("--resume", type=Path, help="leave out tests that passed in an earlier run of the same code, kept in FILE")
+    parser.addoption("--resume", type=Path, help="leave out tests that passed in an earlier run of the same code")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,7 +1,7 @@
 """A pytest plugin for long runs: ``--resume FILE`` leaves out tests that passed in an earlier run of the same code.
 
-FILE's first line is a stamp of every source file of the packages and tests; when it differs, all tests run again. Each test
-that passes is appended at once, so a run that is ended loses nothing but the test it was in.
+FILE's first line is a stamp of every source file of the packages and tests; when it differs, all tests run again. Each
+test that passes is appended at once, so a run that is ended loses nothing but the test it was in.
 """
 from __future__ import annotations
 

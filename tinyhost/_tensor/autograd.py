@@ -64,8 +64,8 @@ class AutogradTensor(TensorCore):
     def backward(self, gradient: Self | None = None) -> Self:
         """Add the gradient of self to the ``grad`` of every live parameter it depends on.
 
-        Parameters are tensors marked with ``is_param_()`` (layers and optimizers do that). Where none is marked, every live
-        float tensor that is computed from no other one gets a gradient.
+        Parameters are tensors marked with ``is_param_()`` (layers and optimizers do that). Where none is marked, every
+        live float tensor that is computed from no other one gets a gradient.
 
         Raises:
             RuntimeError: there is no such parameter, or one was overwritten since self was realized.
@@ -74,8 +74,8 @@ class AutogradTensor(TensorCore):
         params = _parameters(root, self)
         if not params:
             self._output_gradient(gradient)
-            raise RuntimeError(f"backward() reached no parameter below {self!r}: mark parameters with is_param_() before they "
-                               "are used, and call backward() before they are overwritten")
+            raise RuntimeError(f"backward() reached no parameter below {self!r}: mark parameters with is_param_() before "
+                               "they are used, and call backward() before they are overwritten")
         grads = self._gradients([t.uop for t in params], gradient, root, realized)
         for t in params:
             if (g := grads.get(t.uop)) is not None:
@@ -87,7 +87,8 @@ class AutogradTensor(TensorCore):
 def _parameters(root: UOp, output: TensorCore) -> list[Any]:
     """Live tensors below ``root`` that get gradients: those marked as parameters, else the leaves."""
     below = root.toposort()
-    found = [t for t in live_tensors() if t.uop in below and t.is_param is not False and t.dtype.is_float and t is not output]
+    found = [t for t in live_tensors()
+             if t is not output and t.uop in below and t.is_param is not False and t.dtype.is_float]
     marked = [t for t in found if t.is_param]
     if marked:
         return marked

@@ -1,7 +1,8 @@
 """Where realized values came from, so that gradients flow through a value that was realized, read or printed.
 
-A value that depends on a parameter keeps its graph beside the buffer it was computed into, as long as that buffer lives and
-nothing the graph reads has been overwritten: a gradient is that of the values of the time, or an error, never a mixture.
+A value that depends on a parameter keeps its graph beside the buffer it was computed into, as long as that buffer lives
+and nothing the graph reads has been overwritten: a gradient is that of the values of the time, or an error, never a
+mixture.
 Knows graphs only; realization tells it what was computed and what was written.
 """
 from __future__ import annotations
@@ -13,7 +14,8 @@ from threading import RLock
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp
 
-_graphs: weakref.WeakKeyDictionary[UOp, tuple[UOp, frozenset[UOp]]] = weakref.WeakKeyDictionary()  # BUFFER -> graph, what it reads
+# BUFFER -> its graph and the storage that one reads
+_graphs: weakref.WeakKeyDictionary[UOp, tuple[UOp, frozenset[UOp]]] = weakref.WeakKeyDictionary()
 _lock = RLock()
 
 
@@ -63,7 +65,7 @@ def readers_known() -> frozenset[UOp]:
 
 
 def unrealized(root: UOp) -> tuple[UOp, dict[UOp, UOp]]:
-    """``root`` with realized values exchanged for the graphs they came from, and what undoes it in graphs built on it."""
+    """``root`` with realized values exchanged for the graphs they came from, and what undoes it in a graph over it."""
     back: dict[UOp, UOp] = {}
     while True:
         known = {b: _graphs[b][0] for b in root.toposort(enter_calls=False) if b in _graphs}

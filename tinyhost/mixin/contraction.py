@@ -105,7 +105,7 @@ class ContractionMixin(SelectMixin):
         final: Self = ret.permute(tuple(kept.index(letter) for letter in output))
         return final
 
-    def newton_schulz(self, steps: int, params: tuple[int, ...], eps: float = 1e-07) -> Self:
+    def newton_schulz(self, steps: int, params: tuple[float, ...], eps: float = 1e-07) -> Self:
         """Iterated odd polynomial of the normalised matrix, which drives its singular values toward 1.
 
         Raises:
