@@ -34,7 +34,7 @@ def _lazy(params: set[UOp] | None = None) -> list[tuple[TensorCore, UOp]]:
 
     One walk over all tensors of the process at each realization, so it is written out.
     """
-    lazy = []
+    lazy: list[tuple[TensorCore, UOp]] = []
     for t in live_tensors():
         u = base = t.uop
         while base.op in VIEWS:
@@ -55,7 +55,7 @@ def _with_readers(roots: dict[UOp, None]) -> tuple[dict[UOp, None], set[UOp]]:
         if not old:
             return roots, old
         if values is None:
-            values = list({u: None for _, u in _lazy() if u.device is not None})
+            values = list({_root(t): None for t, u in _lazy() if u.device is not None})
         computed = {u for u in below if u.op in STORED} | roots.keys()
         more = readers([u for u in values if u not in roots], old, computed)
         if not more:
@@ -124,9 +124,9 @@ def _root(t: TensorCore) -> UOp:
 
 
 def lazy_graphs() -> dict[UOp, None]:
-    """What live tensors stand for and is not computed yet, also without the views around it."""
-    lazy = [u for _, u in _lazy() if u.device is not None]
-    return dict.fromkeys(lazy) | {base: None for u in lazy if (base := under_views(u)).device is not None}
+    """What live tensors stand for and is not computed yet: values, and states of storage without the views around."""
+    roots = [_root(t) for t, u in _lazy() if u.device is not None]
+    return {base if (base := under_views(u)).op is Ops.AFTER else u: None for u in roots}
 
 
 def waiting_stores() -> dict[UOp, TensorCore]:
@@ -138,7 +138,7 @@ def settle(used: Collection[Buffer], written: Collection[Buffer]) -> None:
     """Before code outside of this module reads ``used`` and writes ``written`` (owners of memory): run the stores
     that wait for any of them, and compute what still reads what will be written."""
     history.forget([u for u in history.readers_known() if has_storage(u) and buffer_of(u).base in written])
-    lazy = [u for _, u in _lazy() if u.device is not None]
+    lazy = list({_root(t): None for t, u in _lazy() if u.device is not None})
     if not lazy:
         return
     below = UOp.sink(*lazy).toposort(enter_calls=False)

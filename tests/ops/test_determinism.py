@@ -24,8 +24,8 @@ def fingerprints() -> list[str]:
     image, kernel = rng.standard_normal((2, 3, 12, 12)), rng.standard_normal((4, 3, 3, 3))
     x, y = Tensor(a), Tensor(b)
     results = [x @ y, x.sum(), x.sum(0), x.softmax(1), x.layernorm(), (x.exp() * x.sin()).mean(1), x.cumsum(1),
-               x.std(0), Tensor(image.astype(np.float32)).conv2d(Tensor(kernel.astype(np.float32))), x.half() @ y.half(),
-               Tensor(image).sum((2, 3)), x.logsumexp(0)]
+               x.std(0), Tensor(image.astype(np.float32)).conv2d(Tensor(kernel.astype(np.float32))),
+               x.half() @ y.half(), Tensor(image).sum((2, 3)), x.logsumexp(0)]
     return [hashlib.sha256(r.contiguous().numpy().tobytes()).hexdigest()[:16] for r in results]
 
 

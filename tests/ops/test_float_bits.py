@@ -153,9 +153,10 @@ def test_identities_of_reals_are_not_used(dtype: DType, dev: str) -> None:
     t = tensor(x, dtype)
     zero, one = x.dtype.type(0), x.dtype.type(1)
     with np.errstate(all="ignore"):
-        for got, want in ((t * 0, x * zero), (t + 0.0, x + zero), (t - t, x - x), (t / t, x / x), (t * 1, x), (t / 1, x),
-                          (t * -1, -x), (t + t, x + x), ((t + 1) - 1, (x + one) - one), (t * 3 / 3, x * 3 / 3),
-                          ((t * t).sqrt(), np.sqrt(x * x)), (t != t, x != x), (t.isnan(), np.isnan(x))):
+        for got, want in ((t * 0, x * zero), (t + 0.0, x + zero), (t - t, x - x), (t / t, x / x), (t * 1, x),
+                          (t / 1, x), (t * -1, -x), (t + t, x + x), ((t + 1) - 1, (x + one) - one),
+                          (t * 3 / 3, x * 3 / 3), ((t * t).sqrt(), np.sqrt(x * x)), (t != t, x != x),
+                          (t.isnan(), np.isnan(x))):
             check_numbers(numbers(got), np.asarray(want), x)
 
 

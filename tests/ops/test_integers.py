@@ -1,4 +1,4 @@
-"""Integers of 16 to 64 bits on every device: edges and random pairs through every binary op, any type of shift count."""
+"""Integers of 16 to 64 bits on every device: edges and random pairs through every binary op, any shift count."""
 from __future__ import annotations
 
 import numpy as np

@@ -74,7 +74,7 @@ def test_exp_contracts_with_its_product(dt, sign):
         out = graph_rewrite(UOp(Ops.EXP2, (u,)), get_decompositions(FUSED))
         for values in (rng.uniform(*span, COUNT), rng.standard_normal(COUNT), any_bits(dt), np.array([0.0, -0.0])):
             values = values.astype(carrier_np(dt))
-            got = evaluate_graph(out, {x: values * values.dtype.type(sign)})
+            got = evaluate_graph(out, {x: values if sign > 0 else -values})
             with np.errstate(all="ignore"):
                 assert ulps(got, np.exp(values.astype(np.longdouble)), dt) <= DTYPES[dt][0]
 

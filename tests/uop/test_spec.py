@@ -162,3 +162,11 @@ def test_the_page_is_the_grammar() -> None:
 def test_the_page_names_every_op() -> None:
     page = text()
     assert all(f"{op.value} {op.name} " in page for op in Ops if op is not Ops.WAIT)
+
+
+def test_only_device_ranges_are_open_in_a_body() -> None:
+    device, loop = UOp.range(2, -1, AxisType.DEVICE), UOp.range(2, 0)
+    for open_range, legal in ((device, True), (loop, False)):
+        body = UOp.sink(UOp.param(0, dtypes.float32, 4).index(open_range).store(1.0), arg=KernelInfo())
+        assert spec_tensor.accepts(body.call(F32)) is legal
+        assert spec_tensor.accepts(UOp(Ops.TUPLE, (open_range.cast(dtypes.float32),)).call()) is legal

@@ -18,6 +18,7 @@ from tinyhost.uop import Opt, OptOps, UOp
 
 SHORT_LOOP = 12
 PACK_REUSE = 4  # row tiles that must read a panel to pay for packing it
+PANEL_READ = 0.3  # cycles a vector of a panel costs beyond the load, from the second-level cache
 FAR = 4096  # bytes between two steps beyond which each is a page of its own
 ROWS_MOST, COLS_MOST, TILE_MOST = 8, 4, 16
 
@@ -126,9 +127,10 @@ def best_tile(k: Kernel, main: UOp, product: UOp, lane: UOp, lanes: int) -> Tile
                 if waste > 1 and k.in_place:
                     continue
                 cycles = max(rows * cols / 2, (rows + cols) / 2, 4.0) / (rows * cols) * waste
-                # among equals, small strides of the broadcast operand and tall tiles read the caches least
-                if (round(cycles, 3), far - rows) < score:
-                    best, score = Tile(row, rows, cols, cycles), (round(cycles, 3), far - rows)
+                # a tall tile reads the panel less often; among equals, small strides of the broadcast operand
+                cost = (round(cycles + PANEL_READ / rows, 3), far)
+                if cost < score:
+                    best, score = Tile(row, rows, cols, cycles), cost
     return best
 
 

@@ -20,7 +20,8 @@ from tinyhost.uop import Opt, OptOps, UOp
 THREAD_WORK = 65536  # innermost steps per thread that pay for waking it
 GATED_COST = 3  # instructions of an access under a condition
 HORIZONTAL_COST = 12  # instructions that combine the lanes of one vector
-GATHER_COST = 1.5  # instructions per lane of an access that is not contiguous
+ROW_BYTES = 1024  # bytes between steps of a sum from which whole rows are read
+GATHER_COST = 3.0  # instructions per lane of an access that is not contiguous
 _HEAVY = {
     Ops.EXP2: 12,
     Ops.LOG2: 14,
@@ -57,7 +58,7 @@ def optimise_cpu(k: Kernel) -> None:
     work = _work(k)
     if k.caps.vector_bytes:
         _choose_lanes(k, work)
-    if not tile_contraction(k):
+    if not tile_contraction(k) and not _stream(k):
         _tile(k, work)
     _unroll(k, work)
     _thread(k, work)
@@ -145,7 +146,7 @@ def _tile_factor(k: Kernel, lanes: dict[UOp, int]) -> float:
     for r, n in lanes.items():
         if r in main.ranges and not k.root_axis[r].reduce:
             tile = best_tile(k, main, product, r, n)
-            return 1.0 if tile is None else tile.cycles / 0.5
+            return 1.0 if tile is None or tile.row is None else tile.cycles / 0.5
     return 1.0
 
 
@@ -264,6 +265,27 @@ def _tile_axes(k: Kernel, main: UOp, body: list[Work]) -> list[UOp]:
         if moving and len(moving) < len(body):
             out.append(r)
     return out
+
+
+def _stream(k: Kernel) -> bool:
+    """Sums over an axis that memory is not contiguous along, for vectors of outputs: read whole rows, a few at a time.
+
+    The output holds the sums so far; without that, each step would touch another page for a few vectors.
+    """
+    main = main_reduce(k)
+    lane = next((a for a in k.of_kind(AxisType.LANE) if not a.reduce), None)
+    if main is None or lane is None or lane.root not in main.ranges or len(k.reduce_axes) != 1 or k.partial is not None:
+        return False
+    axis = k.reduce_axes[0]
+    loads = [a for a in k.accesses if not a.written and lane.root in a.node.ranges]
+    row = min((abs(k.stride(a, axis) or 0) * a.dtype.itemsize for a in loads), default=0)
+    steps = next((n for n in (8, 4) if (axis.length or 0) % n == 0), 0)
+    if row < ROW_BYTES or not steps or (axis.length or 0) < 4 * steps:
+        return False
+    if try_opt(k, Opt(OptOps.GROUPTOP, 0, (axis.length or 0) // steps)) is None:
+        return False
+    try_opt(k, Opt(OptOps.UNROLL, 0, 0))
+    return True
 
 
 def _tile_reduction(k: Kernel, main: UOp, body: list[Work]) -> None:

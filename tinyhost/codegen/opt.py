@@ -14,7 +14,7 @@ from tinyhost.codegen.pad import pad_axis
 from tinyhost.codegen.strides import only_through_sums
 from tinyhost.errors import KernelOptError
 from tinyhost.ops import AxisType, Ops
-from tinyhost.uop import Opt, OptOps
+from tinyhost.uop import Opt, OptOps, UOp
 
 _LOOPS = (AxisType.WEAK, AxisType.LOOP, AxisType.GLOBAL)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhost.dtype import ConstFloat, DType, Invalid, dtypes, least_upper_dtype, least_upper_float
 from tinyhost.helpers import all_same, prod
-from tinyhost.ops import AddrSpace, AxisType, GroupOp, Ops
+from tinyhost.ops import AddrSpace, GroupOp, Ops
 
 if TYPE_CHECKING:
     from tinyhost.uop.node import UOp
@@ -469,13 +469,15 @@ def axis_from_uop(u: "UOp") -> int | None:
         RuntimeError: a reshape moved items between shards.
     """
     op = u.op
+    if not isinstance(u._device, tuple):
+        return None
     if op is Ops.UNSHARD:
         if len(u.arg) != 1:
             raise RuntimeError(f"value is sharded on several axes {u.arg}: ask for its (axis, range) pairs")
         return u.arg[0]  # type: ignore[no-any-return]
     if op in GroupOp.Broadcastable or op is Ops.STACK:
         return _axis_alu(u)
-    if not u.src or (axis := u.src[0].axis) is None:
+    if not u.src or (axis := u.src[0]._axis) is None:
         return None
     if op is Ops.RESHAPE:
         return _axis_reshape(u, axis)
@@ -492,7 +494,7 @@ def axis_from_uop(u: "UOp") -> int | None:
 
 def _axis_alu(u: "UOp") -> int | None:
     rank = len(u._shape or ())
-    found = [s.axis + rank - len(s._shape or ()) for s in u.src if s.axis is not None]
+    found = [s._axis + rank - len(s._shape or ()) for s in u.src if s._axis is not None]
     return found[-1] + (1 if u.op is Ops.STACK else 0) if found else None
 
 
@@ -500,9 +502,8 @@ def _axis_reshape(u: "UOp", axis: int) -> int | None:
     old, new = u.src[0]._shape or (), shape_of_operand(u.src[1])
     lead = prod(old[:axis])
     fits = [i for i in range(len(new)) if not _differ(prod(new[:i]), lead)]
-    if not fits:
+    shards = len(u._device) if isinstance(u._device, tuple) else 1
+    if not fits or (isinstance(new[fits[-1]], int) and new[fits[-1]] % shards):
         raise RuntimeError(f"reshape {old} -> {new} moved items between shards of axis {axis}")
     return fits[-1]
 
-
-AXIS_TYPES_IN_CALL_BODY = frozenset({AxisType.DEVICE})

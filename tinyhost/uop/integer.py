@@ -7,10 +7,13 @@ form of sums that ``divides`` and ``const_factor`` count on (literal on the righ
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+import operator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Any, Self, TypeVar
 
-from tinyhost.dtype import dtypes
+from tinyhost.dtype import DType, dtypes
 from tinyhost.ops import GroupOp, Ops
 from tinyhost.uop.fields import NodeFields
 
@@ -21,6 +24,26 @@ def _own_factor(u: Any) -> int:
     if u.op is Ops.CONST and type(u.arg) is int:
         return abs(u.arg)
     return u.arg.multiple_of or 1 if u.op in GroupOp.Defines else 1
+
+
+def _factors(u: Any) -> tuple[Counter[Any], int]:
+    """The factors of a product, and its literal; of a sum, those that all terms share."""
+    if u.op is Ops.ADD:
+        terms = [_factors(t) for t in u.split_uop(Ops.ADD)]
+        return reduce(operator.and_, [f for f, _ in terms]), math.gcd(*[k for _, k in terms])
+    factors: Counter[Any] = Counter()
+    literal = 1
+    for f in u.split_uop(Ops.MUL):
+        if f.op is Ops.CONST:
+            literal *= f.arg
+        else:
+            factors[f] += 1
+    return factors, literal
+
+
+def _sum(parts: Sequence[Any]) -> Any:
+    """The sum of ``parts``, None if one of them is."""
+    return None if any(p is None for p in parts) else reduce(operator.add, parts)
 
 
 class IntegerMixin(NodeFields):
@@ -94,6 +117,43 @@ class IntegerMixin(NodeFields):
                 cache[u] = _own_factor(u)
         return cache[self]
 
+    def overflows(self, dtype: DType) -> bool:
+        """Whether some value within the bounds does not fit ``dtype``."""
+        lo, hi = self.bounds
+        return bool(lo < dtype.min or hi > dtype.max)
+
+    def divide_exact(self, v: Self) -> Self | None:
+        """The exact quotient by ``v``, None where it is not known to be exact."""
+        if self is v:
+            return self._const(1)
+        if v.op is Ops.CONST:
+            return self.divides(v.arg)
+        if self.op is Ops.ADD:
+            return _sum([t.divide_exact(v) for t in self.split_uop(Ops.ADD)])  # type: ignore[no-any-return]
+        have, want = _factors(self), _factors(v)
+        literal, rest = divmod(have[1], want[1]) if want[1] else (0, 1)
+        left = have[0] - want[0]
+        if rest or left + want[0] != have[0]:
+            return None
+        return self._product(left, literal)
+
+    def _product(self, factors: Counter[Any], literal: int) -> Self:
+        out: Any = None
+        for f in factors.elements():
+            out = f if out is None else out * f
+        if out is None:
+            return self._const(literal)
+        return out if literal == 1 else out * literal  # type: ignore[no-any-return]
+
+    @staticmethod
+    def gcd(*uops: Any) -> Any:
+        """The largest known common factor, its literal last."""
+        factors, literal = _factors(uops[0])
+        for u in uops[1:]:
+            more, k = _factors(u)
+            factors, literal = factors & more, math.gcd(literal, k)
+        return uops[0]._product(factors, literal)
+
     def divides(self, v: int) -> Self | None:
         """The exact quotient by ``v``, None where it is not known to be exact."""
         if v == 1:
@@ -101,14 +161,7 @@ class IntegerMixin(NodeFields):
         if self.op is Ops.CONST:
             return self._const(self.arg // v) if self.arg % v == 0 else None
         if self.op is Ops.ADD:
-            terms = list(self.split_uop(Ops.ADD))
-            parts = [t.divides(v) if t.op is not Ops.ADD else None for t in terms]
-            if any(p is None for p in parts):
-                return None
-            out = parts[0]
-            for p in parts[1:]:
-                out = out + p  # type: ignore[operator]
-            return out
+            return _sum([t.divides(v) for t in self.split_uop(Ops.ADD)])  # type: ignore[no-any-return]
         if self.op is Ops.MUL:
             for i in (1, 0):
                 if self.src[i].op is Ops.CONST and self.src[i].arg % v == 0:

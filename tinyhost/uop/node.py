@@ -4,8 +4,8 @@ Takes (op, src, arg, tag); gives the single node with that identity in this proc
 structural equality. Properties (dtype, shape, device, bounds, ranges, key ...) are derived on demand, cached in
 slots and filled by an explicit stack, so graphs of any depth work. Threads may build the same nodes at once: each
 gets the same object. What an op means is in ``semantics.py``; the tables behind the properties are in
-``derive.py``; constructors of nodes, storage and symbolic integers are mixins, in ``structure.py``, ``storage.py``
-and ``integer.py``.
+``derive.py``; constructors of nodes, storage, shards and symbolic integers are mixins, in ``structure.py``,
+``storage.py``, ``sharding.py`` and ``integer.py``.
 """
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from tinyhost.uop.fields import UNSET, sint
 from tinyhost.uop.info import BufferizeOpts, ParamArg
 from tinyhost.uop.integer import IntegerMixin
 from tinyhost.uop.services import service
+from tinyhost.uop.sharding import ShardingMixin
 from tinyhost.uop.storage import StorageMixin
 from tinyhost.uop.structure import StructureMixin
 
@@ -73,11 +74,11 @@ def _normal_arg(arg: Any) -> Any:
 _PLAIN = frozenset({int, bool, str, tuple, type(None), DType, ParamArg, bytes})
 
 
-class UOp(StructureMixin, StorageMixin, IntegerMixin):
+class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin):
     """One node: ``op`` over ``src`` with the literal ``arg``; ``tag`` only separates otherwise equal nodes."""
 
     __slots__ = ("op", "src", "arg", "tag", "_dtype_", "_shape_", "_device_", "_addrspace_", "_ranges_", "_bounds_",
-                 "_key_", "__weakref__")
+                 "_key_", "_axis_", "__weakref__")
     op: Ops
     src: tuple[UOp, ...]
     arg: Any
@@ -89,6 +90,7 @@ class UOp(StructureMixin, StorageMixin, IntegerMixin):
     _ranges_: dict[UOp, None]
     _bounds_: tuple[Any, Any]
     _key_: bytes
+    _axis_: int | None
 
     def __new__(cls, op: Ops, src: tuple[UOp, ...] = (), arg: Any = None, tag: Any = None) -> UOp:
         kind = type(arg)
@@ -102,7 +104,7 @@ class UOp(StructureMixin, StorageMixin, IntegerMixin):
         self = object.__new__(cls)
         self.op, self.src, self.arg, self.tag = op, src, arg, tag
         self._dtype_ = self._shape_ = self._device_ = self._addrspace_ = UNSET
-        self._ranges_ = self._bounds_ = self._key_ = UNSET
+        self._ranges_ = self._bounds_ = self._key_ = self._axis_ = UNSET
         new = _NodeRef(self, _drop)
         new.key = key
         ref = _table.setdefault(key, new)
@@ -251,7 +253,12 @@ class UOp(StructureMixin, StorageMixin, IntegerMixin):
     @property
     def axis(self) -> int | None:
         """Axis along which the value is split over devices."""
-        return derive.axis_from_uop(self) if isinstance(self._device, tuple) else None
+        return self._axis if isinstance(self._device, tuple) else None
+
+    @property
+    def _axis(self) -> int | None:
+        a = self._axis_
+        return self._fill("_axis_", derive.axis_from_uop, _without_body) if a is UNSET else a
 
     # *** literals ***
     @staticmethod

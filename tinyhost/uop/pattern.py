@@ -155,6 +155,10 @@ class UPat:
         """BITCAST of this."""
         return UPat(Ops.BITCAST, dtype, (self,), name=name)
 
+    def broadcast(self, **kwargs: Any) -> UPat:
+        """STACK of this alone, any number of times."""
+        return UPat(Ops.STACK, src=self, **kwargs)
+
     def index(self, *srcs: UPat, **kwargs: Any) -> UPat:
         """INDEX of this."""
         return UPat(Ops.INDEX, src=(self, *srcs), **kwargs)

@@ -57,11 +57,12 @@ class StorageMixin(NodeFields):
         p = cls(Ops.PARAM, (), ParamArg(slot, dtype, size, vmin_vmax, multiple_of, name, addrspace, device, volatile))
         return p.view_as(dims) if dims else p
 
-    def view_as(self, shape: tuple[sint, ...]) -> Self:
-        """This flat storage seen as ``shape``: the largest shape, then the symbolic part of it."""
+    def view_as(self, shape: tuple[sint, ...], axis: int | None = None) -> Self:
+        """This flat storage seen as ``shape``: the largest shape, the symbolic part of it, shards along ``axis``."""
         most = tuple(d if isinstance(d, int) else int(d.vmax) for d in shape)
         u = self if most == self.shape else self._mop(Ops.RESHAPE, most)
-        return u if most == tuple(shape) else u._mop(Ops.SHRINK, tuple((0, d) for d in shape))
+        u = u if most == tuple(shape) else u._mop(Ops.SHRINK, tuple((0, d) for d in shape))
+        return u.unshard(axis)
 
     def param_like(self, slot: int) -> Self:
         """A PARAM that takes a value like this one."""
@@ -70,7 +71,9 @@ class StorageMixin(NodeFields):
             a = var.arg
             arg = ParamArg(slot, a.dtype, a.size, a.vmin_vmax, a.multiple_of, f"p{slot}", a.addrspace)
             return type(self)(Ops.PARAM, (), arg)
-        return self.param(slot, self.dtype, self.shape or None, self.device)
+        if self.axis is None:
+            return self.param(slot, self.dtype, self.shape or None, self.device)
+        return self.param(slot, self.dtype, self.shard_shape, self.device).unshard(self.axis)
 
     @classmethod
     def placeholder(cls, shape: tuple[int, ...], dtype: DType, slot: int | None = None,
@@ -180,6 +183,11 @@ class StorageMixin(NodeFields):
         assert val % (self.arg.multiple_of or 1) == 0, \
             f"bind {val} is no multiple of {self.arg.multiple_of} as variable {self.arg.name!r} demands"
         return self.after(self.store(self._const(val)))
+
+    @property
+    def val(self) -> int:
+        """Value of a bound variable."""
+        return self.unbind()[1]
 
     def unbind(self) -> tuple[Self, int]:
         """The variable and its value."""

@@ -5,6 +5,7 @@ rest); none looks below its operands. What concerns storage is in ``storage.py``
 """
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -114,6 +115,27 @@ class StructureMixin(NodeFields):
         """A machine instruction in place of this node."""
         operands, tag = self.src if src is None else src, self.tag if tag is UNSET else tag
         return type(self)(Ops.INS, operands, (arg, dtype or self.dtype), tag)
+
+    def contract(self, *ranges: Self) -> Self:
+        """A STACK of the value at every index of the literal ``ranges``, the last one running fastest."""
+        places = itertools.product(*[range(int(r.bounds[1]) + 1) for r in ranges])
+        lanes = [self.substitute({r: self._const(i) for r, i in zip(ranges, at, strict=True)}) for at in places]
+        return type(self)(Ops.STACK, tuple(lanes))
+
+    def broadcast(self, count: int) -> Self:
+        """A STACK of ``count`` times this value; the value itself for one."""
+        return self if count == 1 else type(self)(Ops.STACK, (self,) * count)
+
+    @classmethod
+    def wmma(cls, a: Self, b: Self, acc: Self, dims: tuple[int, int, int], device: str, threads: int,
+             axes: Any = None) -> Self:
+        """A matrix multiply-accumulate of ``dims`` (N, M, K) on the tensor cores of ``device``."""
+        return cls(Ops.WMMA, (a, b, acc), (dims, a.dtype, device, threads, axes))
+
+    @classmethod
+    def custom_function(cls, name: str, *src: Self) -> Self:
+        """The body of a call that the engine runs by name."""
+        return cls(Ops.CUSTOM_FUNCTION, src, name)
 
     # *** gates ***
     def valid(self, cond: Self) -> Self:

@@ -181,6 +181,8 @@ CONDITIONS: dict[str, tuple[Callable[[Node, str], bool], str]] = {
     "local_buffer": (_local_buffer, "LOCAL or REG space, int size, no device"),
     "variable": (_variable, "ALU space, no size, no device"),
     "device_axis": (lambda u, stage: u.arg[-1] is AxisType.DEVICE, "a DEVICE axis"),
+    "closed_body": (lambda u, stage: all(r.arg[-1] is AxisType.DEVICE for r in u.src[0].ranges),
+                    "only DEVICE ranges are open in the body"),
     "void_loop": (lambda u, stage: u.src[1].dtype is dtypes.void, "the loop has no bound"),
     "alt_dtype": (lambda u, stage: u.src[1].dtype is u.dtype or (stage == "T" and _agree((u, u.src[1]), stage)),
                   "alt has the dtype of the result"),
