@@ -77,4 +77,4 @@ def parse_level(arch: str) -> Level:
     for change in changes:
         if change[:1] not in "+-" or not change[1:]:
             raise TargetError(f"feature {change!r} in arch {arch!r} has no sign; write level,+feature,-feature")
-    return Level(name, tuple((c[1:].replace("_", "."), c[0] == "+") for c in changes))
+    return Level(name, tuple((c[1:].replace("sse4_", "sse4."), c[0] == "+") for c in changes))

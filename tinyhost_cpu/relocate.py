@@ -60,7 +60,7 @@ def _lay_out(obj: bytes, sections: list[_Section]) -> bytearray:
         image += b"\0" * (-len(image) % s.align)
         s.place = len(image)
         image += b"\0" * s.size if s.kind == _NOBITS else obj[s.offset:s.offset + s.size]
-    if not loaded or min(s.place for s in loaded if s.name == ".text.entry") != 0:
+    if not any(s.name == ".text.entry" and s.place == 0 for s in loaded):
         raise CompileError("the object has no section .text.entry")
     return image
 
@@ -74,7 +74,7 @@ def _relocate(obj: bytes, image: bytearray, sections: list[_Section], rela: _Sec
         if index == 0 or index >= len(sections) or sections[index].place < 0:
             text = obj[strings + name:obj.index(b"\0", strings + name)].decode()
             raise CompileError(f"the kernel needs the symbol {text or index}, and kernels are linked against nothing: "
-                               "the operation must be decomposed before it reaches C")
+                               "the operation must be decomposed before it reaches the compiler")
         target = sections[index].place + value + addend
         _apply(image, sections[rela.info].place + offset, target, info & 0xFFFFFFFF, machine)
 

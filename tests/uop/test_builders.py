@@ -121,7 +121,7 @@ def test_addresses() -> None:
 
 
 def test_a_reshape_keeps_items_on_their_device() -> None:
-    with pytest.raises(RuntimeError, match=r"reshape \(8, 6\) -> \(1, 48\) moved items|reshape \(8, 6\) -> \(3, 16\) moved items"):
+    with pytest.raises(RuntimeError, match=r"reshape \(8, 6\) -> \(3, 16\) moved items between shards of axis 0"):
         _ = WHOLE.reshape((3, 16)).axis
 
 

@@ -190,8 +190,14 @@ class TensorCore(RandMixin):
         return self._const(x)
 
     def cast(self, dtype: DTypeLike) -> Self:
-        """Values converted to ``dtype``: floats truncate to integers, integers wrap."""
+        """Values converted to ``dtype``: floats truncate to integers, integers wrap.
+
+        Raises:
+            DTypeError: ``dtype`` holds no values.
+        """
         dt = to_dtype(dtype)
+        if dt is dtypes.void:
+            raise DTypeError("cannot cast to void: it holds no values")
         return self if self.uop.dtype is dt else self._wrap(self.uop.cast(dt))
 
     def bitcast(self, dtype: DTypeLike) -> Self:

@@ -72,7 +72,11 @@ def host_node(data: Any, dtype: DType | None) -> UOp | None:
         return array_node(np.asarray(data))
     if isinstance(data, (bytes, bytearray, memoryview)):
         node = array_node(np.frombuffer(data, np.uint8))
-        return node if dtype is None else node.bitcast(dtype)
+        if dtype is None:
+            return node
+        values = node.bitcast(dtype)
+        values.shape  # noqa: B018  bytes that make no whole number of elements are an error here
+        return values
     if isinstance(data, (list, tuple)):
         return sequence_node(data, dtype)
     return None

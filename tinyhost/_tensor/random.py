@@ -31,7 +31,13 @@ class RandomTensor(TensorCore):
 
     @staticmethod
     def manual_seed(seed: int = 0) -> None:
-        """Set the seed of every device and start their counters at 0."""
+        """Set the seed of every device and start their counters at 0.
+
+        Raises:
+            TypeError: the seed is no int.
+        """
+        if not isinstance(seed, int):
+            raise TypeError(f"a seed is an int, got {seed!r}")
         state.reseed(seed)
 
     @classmethod
@@ -94,7 +100,13 @@ class RandomTensor(TensorCore):
     @classmethod
     def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: DTypeLike | None = None,
                 **kwargs: Any) -> Self:
-        """Numbers in [low, high); an integer dtype truncates."""
+        """Numbers in [low, high); an integer dtype truncates.
+
+        Raises:
+            ValueError: a bound is not finite, or the dtype does not hold it.
+        """
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise ValueError(f"uniform needs finite bounds, got low={low}, high={high}")
         dt = dtypes.default_float if dtype is None else to_dtype(dtype)
         base = cls.rand(*shape, dtype=dt if dt.is_float else None, **kwargs)
         return (base * (high - low)).cast(dt) + low
@@ -105,6 +117,7 @@ class RandomTensor(TensorCore):
 
         Raises:
             TypeError: ``low`` or ``high`` is no int.
+            ValueError: no integer lies in [low, high), or the dtype does not hold all of them.
             DTypeError: the dtype is no integer.
         """
         if not isinstance(low, int) or not isinstance(high, int):
@@ -112,11 +125,21 @@ class RandomTensor(TensorCore):
         dt = to_dtype(dtype)
         if not dt.is_int:
             raise DTypeError(f"randint needs an integer dtype, got {dt}: use uniform for floats")
+        if low >= high:
+            raise ValueError(f"randint draws from low to high - 1, got low={low}, high={high}: there is no such integer")
+        if low < dt.min or high - 1 > dt.max:
+            raise ValueError(f"randint from {low} to {high} does not fit {dt}: it holds {dt.min} to {dt.max}")
         return cls.uniform(*shape, low=low, high=high, dtype=dt, **kwargs)
 
     @classmethod
     def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, **kwargs: Any) -> Self:
-        """Normal floats."""
+        """Normal floats.
+
+        Raises:
+            ValueError: the deviation is negative, or a number is not finite.
+        """
+        if not (math.isfinite(mean) and math.isfinite(std) and std >= 0):
+            raise ValueError(f"normal needs a finite mean and a deviation that is not negative, got mean={mean}, std={std}")
         return cls.randn(*shape, **kwargs) * std + mean
 
     @classmethod
@@ -128,6 +151,8 @@ class RandomTensor(TensorCore):
     def glorot_uniform(cls, *shape: Any, **kwargs: Any) -> Self:
         """Uniform after Glorot and Bengio: bound sqrt(6 / (fan in + fan out))."""
         dims = argfix(*shape)
+        if not dims:
+            raise ShapeError("glorot_uniform needs at least one axis: its bound follows from the extents")
         return cls.uniform(*dims, low=-1.0, high=1.0, **kwargs) * math.sqrt(6 / (dims[0] + prod(dims[1:])))
 
     @classmethod

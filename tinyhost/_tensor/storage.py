@@ -28,6 +28,7 @@ from tinyhost._tensor.views import (
 from tinyhost.dtype import dtypes, least_upper_dtype, strong_dtype, to_dtype
 from tinyhost.errors import DTypeError, ShapeError
 from tinyhost.helpers import argfix
+from tinyhost.mixin.movement import check_extents
 from tinyhost.mixin.sint import is_one, same_shape
 from tinyhost.uop import Ops, UOp
 
@@ -51,6 +52,7 @@ class StorageTensor(TensorCore):
             ShapeError: a negative extent.
         """
         dims = argfix(*shape)
+        check_extents(dims)
         if any(isinstance(s, int) and s < 0 for s in dims):
             raise ShapeError(f"an extent cannot be negative, got shape {dims}")
         dt = dtypes.default_float if dtype is None else to_dtype(dtype)
@@ -71,6 +73,7 @@ class StorageTensor(TensorCore):
              buffer: bool = True) -> Self:
         """``fill_value`` everywhere, in storage of its own; ``buffer=False`` gives a literal without it."""
         dims = argfix(shape)
+        check_extents(dims)
         if any(isinstance(s, int) and s < 0 for s in dims):
             raise ShapeError(f"an extent cannot be negative, got shape {dims}")
         literal = fill_value.uop if isinstance(fill_value, TensorCore) else UOp.const(fill_value)

@@ -56,7 +56,7 @@ def _is_global(place: UOp) -> bool:
 def _through_memory(u: UOp, slot: int, fresh: int) -> UOp:
     value = u.src[0]
     groups = [r for r in u.src[1:] if _is_group(r)]
-    own = [r for r in value.ranges if r.arg[-1] in _OWN_PLACE]
+    own = [r for r in value.ranges if r not in groups and (r.arg[-1] in _OWN_PLACE or _is_group(r))]
     index: Any = UOp.const(0)
     size = 1
     swap: dict[UOp, UOp] = {}

@@ -33,6 +33,17 @@ def spatial_padding(padding: int | Sequence[int], dims: int) -> list[int]:
     return list(padding) if len(padding) == 2 * dims else [p for p in padding for _ in range(2)][::-1]
 
 
+def _check_windows(what: str, kernel: Sequence[Any], stride: Sequence[Any], dilation: Sequence[Any]) -> None:
+    """Windows have positive extents and move.
+
+    Raises:
+        ShapeError: a kernel, stride or dilation below 1.
+    """
+    for name, values in (("kernel", kernel), ("stride", stride), ("dilation", dilation)):
+        if any(isinstance(v, int) and v < 1 for v in values):
+            raise ShapeError(f"{what} needs a {name} of at least 1 along each axis, got {tuple(values)}")
+
+
 class ConvolutionMixin(ContractionMixin):
     """conv2d, conv_transpose2d, pooling and its inverse."""
 
@@ -51,6 +62,7 @@ class ConvolutionMixin(ContractionMixin):
             raise ShapeError(f"conv of input {self.shape} with weight {weight.shape} and {groups} groups: the input "
                              f"needs {groups * per_group} channels and {weight.ndim} axes, and groups divide {out}")
         n = len(kernel)
+        _check_windows("conv", kernel, make_tuple(stride, n), make_tuple(dilation, n))
         x = self.pad(spatial_padding(padding, n))._pool(kernel, stride, dilation)
         window = x.shape[2:2 + n]
         # (batch, group, 1, in, *window, *kernel) -> (batch, group, 1, *window, in, *kernel)
@@ -102,6 +114,7 @@ class ConvolutionMixin(ContractionMixin):
         k_ = make_tuple(kernel_size, 2)
         n = len(k_)
         s_, d_ = make_tuple(k_ if stride is None else stride, n), make_tuple(dilation, n)
+        _check_windows("pool", k_, s_, d_)
         pads = spatial_padding(padding, n)
         return k_, s_, d_, pads, self._ceil_padding(k_, s_, d_, pads) if ceil_mode else pads
 

@@ -9,6 +9,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tinyhost.dtype import dtypes, to_dtype
+from tinyhost.errors import ShapeError
 from tinyhost.helpers import ceildiv
 from tinyhost.mixin.elementwise import ElementwiseMixin
 from tinyhost.mixin.movement import MovementMixin
@@ -30,11 +31,16 @@ class CreationMixin(ElementwiseMixin, MovementMixin):
         """``start``, ``start + step``, ... below ``stop``; one argument counts from 0.
 
         Raises:
-            ValueError: ``step`` is 0.
-            OverflowError: a value does not fit an explicit dtype.
+            ValueError: ``step`` is 0, or a number is not finite.
+            OverflowError: a value does not fit the dtype.
         """
         if stop is None:
             start, stop = 0, start
+        for x in (start, stop, step):
+            if not isinstance(x, (int, float)) and not hasattr(x, "vmin"):
+                raise TypeError(f"arange counts numbers, got {x!r} of type {type(x).__name__}")
+            if isinstance(x, float) and not math.isfinite(x):
+                raise ValueError(f"arange needs finite numbers, got arange({start}, {stop}, {step})")
         if step == 0:
             raise ValueError("arange needs a step that is not 0")
         is_float = any(isinstance(x, float) for x in (start, stop, step))
@@ -44,6 +50,8 @@ class CreationMixin(ElementwiseMixin, MovementMixin):
             ints = dtypes.default_int
             fits = is_float or (ints.min <= min(start, last) and max(start, last) <= ints.max)
             dt = dtypes.default_float if is_float else ints if fits else dtypes.int64
+            if not is_float and not (dt.min <= min(start, last) and max(start, last) <= dt.max):
+                raise OverflowError(f"arange({start}, {stop}, {step}) fits no dtype: the widest holds {dt.min} to {dt.max}")
         else:
             dt = to_dtype(dtype)
             if not (dt.min <= min(start, last) and max(start, last) <= dt.max):
@@ -64,6 +72,8 @@ class CreationMixin(ElementwiseMixin, MovementMixin):
             ValueError: negative ``steps``, or bool as dtype.
         """
         dt = dtypes.default_float if dtype is None else to_dtype(dtype)
+        if not isinstance(steps, int):
+            raise TypeError(f"linspace needs an int as number of steps, got {steps!r}")
         if steps < 0:
             raise ValueError(f"linspace needs a number of steps that is not negative, got {steps}")
         if dt is dtypes.bool:
@@ -104,14 +114,28 @@ class CreationMixin(ElementwiseMixin, MovementMixin):
         mask: Self = row + diagonal <= cls._iota(shape[-1])
         return mask
 
+    def _need_matrix(self, what: str) -> None:
+        if self.ndim < 2:
+            raise ShapeError(f"{what} takes the last two axes, but the shape is {self.shape}: add an axis with unsqueeze")
+
     def triu(self, diagonal: Any = 0) -> Self:
-        """Self on and above the diagonal of the last two axes, 0 below."""
+        """Self on and above the diagonal of the last two axes, 0 below.
+
+        Raises:
+            ShapeError: there are less than two axes.
+        """
+        self._need_matrix("triu")
         if 0 in self.shape[-2:]:
             return self
         return self._tri(self.shape, diagonal).where(self, 0).cast(self.dtype)
 
     def tril(self, diagonal: Any = 0) -> Self:
-        """Self on and below the diagonal of the last two axes, 0 above."""
+        """Self on and below the diagonal of the last two axes, 0 above.
+
+        Raises:
+            ShapeError: there are less than two axes.
+        """
+        self._need_matrix("tril")
         if 0 in self.shape[-2:]:
             return self
         return self._tri(self.shape, diagonal + 1).where(0, self).cast(self.dtype)

@@ -22,6 +22,17 @@ if TYPE_CHECKING:
     from tinyhost.mixin.sint import Shape, sint
 
 
+def check_extents(shape: Sequence[Any]) -> None:
+    """An extent is an int or a symbolic integer.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    for s in shape:
+        if not isinstance(s, int) and not hasattr(s, "vmin"):
+            raise TypeError(f"an extent of a shape is an int, got {s!r} in {tuple(shape)}")
+
+
 def make_tuple(x: Any, n: int) -> tuple[Any, ...]:
     """``x`` for each of ``n`` axes when it is one value, else ``x`` as a tuple."""
     return tuple(x) if isinstance(x, (tuple, list)) else (x,) * n
@@ -72,6 +83,7 @@ class MovementMixin(Node):
             ShapeError: more than one -1, or the number of elements differs.
         """
         new = tuple(self.shape[i] if s is None else s for i, s in enumerate(argfix(shape, *args)))
+        check_extents(new)
         if (unknown := sum(isinstance(s, int) and s == -1 for s in new)) > 1:
             raise ShapeError(f"only one extent can be inferred (-1), got {new}")
         if unknown:
@@ -245,6 +257,8 @@ class MovementMixin(Node):
         reps = argfix(repeats, *args)
         if len(reps) < self.ndim:
             raise ShapeError(f"repeat needs a count for each axis of shape {self.shape}, got {reps}")
+        if any(isinstance(r, int) and r < 0 for r in reps):
+            raise ShapeError(f"repeat needs counts that are not negative, got {reps}")
         base = (1,) * (len(reps) - self.ndim) + self.shape
         interleaved = tuple(x for s in base for x in (1, s))
         expanded = tuple(x for r, s in zip(reps, base) for x in (r, s))

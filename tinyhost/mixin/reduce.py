@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tinyhost.dtype import dtypes, strong_dtype, sum_acc_dtype, to_dtype
+from tinyhost.errors import ShapeError
 from tinyhost.mixin.activation import ActivationMixin
 from tinyhost.mixin.movement import MovementMixin
 from tinyhost.mixin.sint import is_one, sprod
@@ -31,12 +32,17 @@ class ReduceMixin(ActivationMixin, MovementMixin):
         """Axis numbers to reduce, ascending, each once; None means all."""
         if axis is None:
             return tuple(range(self.ndim))
+        if not isinstance(axis, (int, list, tuple)):
+            raise TypeError(f"a reduction takes an axis, several of them or None, got {axis!r}")
         axes = (axis,) if isinstance(axis, int) else tuple(axis)
         if self.ndim == 0:
             for a in axes:
                 self._resolve_dim(a)
             return ()
-        return tuple(sorted({self._resolve_dim(a) for a in axes}))
+        numbers = sorted(self._resolve_dim(a) for a in axes)
+        if len(set(numbers)) != len(numbers):
+            raise ShapeError(f"an axis stands twice in {axes} for shape {self.shape}: name each axis once")
+        return tuple(numbers)
 
     def _reduce(self, op: Ops, axis: Axes = None, keepdim: bool = False) -> Self:
         """Reduction by ``op``; weak input is made strong first, since a sum of literals is no literal."""

@@ -43,6 +43,8 @@ class SelectMixin(SortMixin):
         """1 at the position that self holds, else 0, along a new last axis."""
         if not self.dtype.is_int:
             raise DTypeError(f"one_hot needs integers, got {self.dtype}")
+        if num_classes < 0:
+            raise ShapeError(f"one_hot needs a number of classes that is not negative, got {num_classes}")
         x = self if self.dtype.bitsize in (32, 64) else self.cast(dtypes.int32)
         return x.unsqueeze(-1).eq(self._iota(num_classes).cast(x.dtype)).where(1, 0)
 

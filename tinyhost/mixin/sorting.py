@@ -131,6 +131,8 @@ class SortMixin(ScanMixin):
             ShapeError: the axis has fewer than ``k`` elements.
         """
         dim = self._resolve_dim(dim)
+        if k < 0:
+            raise ShapeError(f"topk of {k} elements: give a number that is not negative")
         if self.ndim and k > self.shape[dim]:
             raise ShapeError(f"topk of {k} elements, but axis {dim} of shape {self.shape} has {self.shape[dim]}")
         index = self.argsort(dim, largest)

@@ -3,30 +3,29 @@
 Takes (op, src, arg, tag); gives the single node with that identity in this process, so ``is`` and ``==`` mean
 structural equality. Properties (dtype, shape, device, bounds, ranges, key ...) are derived on demand, cached in
 slots and filled by an explicit stack, so graphs of any depth work. Threads may build the same nodes at once: each
-gets the same object. What an op means is in ``semantics.py``; the tables behind the properties are in
-``derive.py``; constructors of nodes, storage, shards and symbolic integers are mixins, in ``structure.py``,
-``storage.py``, ``sharding.py`` and ``integer.py``.
+gets the same object. What an op means is in ``semantics.py``; the tables behind the properties are in ``derive.py``
+and ``shape.py``; constructors, storage, shards, symbolic integers and walks are mixins, each in a file of its own.
 """
 from __future__ import annotations
 
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from tinyhost.dtype import ConstFloat, DType, Invalid, to_dtype
 from tinyhost.env import SPEC
 from tinyhost.ops import AddrSpace, AxisType, Ops
-from tinyhost.uop import derive
+from tinyhost.uop.derive import addrspace_from_uop, device_from_uop, dtype_from_uop, ended_by, ranges_from_uop
 from tinyhost.uop.fields import UNSET, sint
 from tinyhost.uop.info import BufferizeOpts, ParamArg
 from tinyhost.uop.integer import IntegerMixin
 from tinyhost.uop.services import service
+from tinyhost.uop.shape import axis_from_uop, shape_from_uop, shape_of_operand
 from tinyhost.uop.sharding import ShardingMixin
 from tinyhost.uop.storage import StorageMixin
 from tinyhost.uop.structure import StructureMixin
-
-T = TypeVar("T")
+from tinyhost.uop.walks import WalkMixin
 
 _lock = threading.RLock()  # re-entrant: a weak-reference callback may run inside the critical section
 _table: dict[Any, _NodeRef] = {}
@@ -74,7 +73,7 @@ def _normal_arg(arg: Any) -> Any:
 _PLAIN = frozenset({int, bool, str, tuple, type(None), DType, ParamArg, bytes})
 
 
-class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin):
+class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin, WalkMixin):
     """One node: ``op`` over ``src`` with the literal ``arg``; ``tag`` only separates otherwise equal nodes."""
 
     __slots__ = ("op", "src", "arg", "tag", "_dtype_", "_shape_", "_device_", "_addrspace_", "_ranges_", "_bounds_",
@@ -165,7 +164,7 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin):
     @property
     def _shape(self) -> tuple[sint, ...] | None:
         s = self._shape_
-        return self._fill("_shape_", derive.shape_from_uop, _without_body) if s is UNSET else s
+        return self._fill("_shape_", shape_from_uop, _without_body) if s is UNSET else s
 
     @property
     def shape(self) -> tuple[sint, ...]:
@@ -184,7 +183,7 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin):
     @property
     def _device(self) -> str | tuple[str, ...] | None:
         d = self._device_
-        return self._fill("_device_", derive.device_from_uop, _without_body) if d is UNSET else d
+        return self._fill("_device_", device_from_uop, _without_body) if d is UNSET else d
 
     @property
     def device(self) -> str | tuple[str, ...] | None:
@@ -195,7 +194,7 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin):
     @property
     def _addrspace(self) -> AddrSpace | None:
         a = self._addrspace_
-        return self._fill("_addrspace_", derive.addrspace_from_uop, _without_body) if a is UNSET else a
+        return self._fill("_addrspace_", addrspace_from_uop, _without_body) if a is UNSET else a
 
     @property
     def addrspace(self) -> AddrSpace | None:
@@ -205,7 +204,7 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin):
     @property
     def _ranges(self) -> dict[UOp, None]:
         r = self._ranges_
-        return self._fill("_ranges_", derive.ranges_from_uop) if r is UNSET else r
+        return self._fill("_ranges_", ranges_from_uop) if r is UNSET else r
 
     @property
     def ranges(self) -> dict[UOp, None]:
@@ -216,7 +215,7 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin):
     @property
     def ended_ranges(self) -> tuple[UOp, ...]:
         """Sources whose ranges stop here."""
-        return derive.ended_by(self)
+        return ended_by(self)
 
     @property
     def bounds(self) -> tuple[Any, Any]:
@@ -258,7 +257,7 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin):
     @property
     def _axis(self) -> int | None:
         a = self._axis_
-        return self._fill("_axis_", derive.axis_from_uop, _without_body) if a is UNSET else a
+        return self._fill("_axis_", axis_from_uop, _without_body) if a is UNSET else a
 
     # *** literals ***
     @staticmethod
@@ -360,15 +359,15 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin):
         if self.op in (Ops.PERMUTE, Ops.FLIP):
             return self.arg
         if self.op in (Ops.PAD, Ops.SHRINK):
-            return tuple(zip(derive.shape_of_operand(self.src[1]), derive.shape_of_operand(self.src[2])))
+            return tuple(zip(shape_of_operand(self.src[1]), shape_of_operand(self.src[2])))
         if self.op in (Ops.RESHAPE, Ops.EXPAND):
-            return derive.shape_of_operand(self.src[1])
+            return shape_of_operand(self.src[1])
         raise ValueError(f"{self.op} is not a movement op")
 
     @property
     def as_shape(self) -> tuple[sint, ...]:
         """The dimensions this shape operand spells."""
-        return derive.shape_of_operand(self)
+        return shape_of_operand(self)
 
     def _rop(self, op: Ops, axes: tuple[int, ...]) -> UOp:
         """Reduce the leading ``axes`` with ``op``; they leave the shape."""
@@ -400,53 +399,6 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin):
         """Several values as one body."""
         return UOp(Ops.TUPLE, srcs)
 
-    # *** walks ***
-    def toposort(self, gate: Callable[[UOp], bool] | None = None, enter_calls: bool = True) -> dict[UOp, None]:
-        """Nodes below, sources first, left to right. A node whose gate is false is absent with what only it reaches."""
-        out: dict[UOp, None] = {}
-        users: list[tuple[UOp | None, Any]] = []  # nodes that wait, each with the rest of its sources
-        node: UOp | None = None
-        rest = iter((self,))
-        while True:
-            for s in rest:
-                if s in out or (gate is not None and not gate(s)):
-                    continue
-                src = s.src
-                if not enter_calls and s.op in _CALLS and not _is_address_call(s):
-                    src = src[1:]
-                if src:
-                    users.append((node, rest))
-                    node, rest = s, iter(src)
-                    break
-                out[s] = None
-            else:
-                if node is None:
-                    return out
-                out[node] = None
-                node, rest = users.pop()
-
-    @property
-    def backward_slice(self) -> dict[UOp, None]:
-        """Everything below this node, without it."""
-        out = self.toposort()
-        del out[self]
-        return out
-
-    @property
-    def backward_slice_with_self(self) -> dict[UOp, None]:
-        """This node, then everything below it."""
-        return {self: None, **self.backward_slice}
-
-    def op_in_backward_slice_with_self(self, *ops: Ops) -> bool:
-        """Whether any node from here down has one of ``ops``."""
-        return any(u.op in ops for u in self.toposort())
-
-    def topovisit(self, visitor: Callable[[UOp], T], cache: dict[UOp, T]) -> T:
-        """``visitor`` over the nodes below, sources first, remembered in ``cache``."""
-        for u in self.toposort(gate=lambda u: u not in cache):
-            cache[u] = visitor(u)
-        return cache[self]
-
     # *** services ***
     def simplify(self, tracked: bool = False) -> UOp:
         """The node after the symbolic rules."""
@@ -471,12 +423,7 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin):
         return str(service("pyrender")(self))
 
 
-_CALLS = frozenset({Ops.CALL, Ops.FUNCTION})
 Variable = UOp.variable
-
-
-def _is_address_call(u: UOp) -> bool:
-    return u.op is Ops.CALL and isinstance(u.arg, DType)
 
 
 def _without_body(u: UOp) -> tuple[UOp, ...]:
@@ -484,7 +431,7 @@ def _without_body(u: UOp) -> tuple[UOp, ...]:
 
 
 def _dtype_rule(u: UOp) -> DType:
-    return derive.dtype_from_uop(u.op, u.src, u.arg)
+    return dtype_from_uop(u.op, u.src, u.arg)
 
 
 def _key_rule(u: UOp) -> bytes:

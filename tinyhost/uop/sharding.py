@@ -2,7 +2,7 @@
 
 A value on a tuple of devices holds one shard a device; UNSHARD sees the shards as one value, side by side along an
 axis, with one DEVICE range an axis as the number of the shard. Which axis a value is split along is derived
-(``derive.py``). Nothing here moves data: lowering to one graph a device is a pass of its own.
+(``shape.py``). Nothing here moves data: lowering to one graph a device is a pass of its own.
 """
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Views on tensor graphs: two of a kind become one, one that changes nothing goes, one of a literal is a literal.
 
-Takes RESHAPE, PERMUTE, EXPAND, PAD, SHRINK and FLIP (their operands spelled as ``derive.shape_of_operand`` reads them)
+Takes RESHAPE, PERMUTE, EXPAND, PAD, SHRINK and FLIP (their operands spelled as ``shape.shape_of_operand`` reads them)
 and gives equal views with fewer nodes. Never moves a view across arithmetic: which side of an operation a view stands
 on is the scheduler's decision. Undecided symbolic dimensions leave a view alone.
 """

@@ -22,7 +22,7 @@ a choice of ops, the others are listed under [Kinds](#kinds-of-sources).
 
 _PROPERTIES = """## Derived properties
 
-A node stores nothing but its four fields. The rest follows, from `uop/derive.py` and `uop/bounds.py`.
+A node stores nothing but its four fields. The rest follows, from `uop/derive.py`, `uop/shape.py` and `uop/bounds.py`.
 """
 
 _RULES = (

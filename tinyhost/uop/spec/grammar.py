@@ -142,7 +142,8 @@ _CONTROL: list[_Row] = [
 ]
 
 _CALLS: list[_Row] = [
-    (Ops.CALL, f"body:{_OPAQUE} args:any*", "CallInfo", "TK", "closed_body", "opaque call; argument i is the body's PARAM slot i"),
+    (Ops.CALL, f"body:{_OPAQUE} args:any*", "CallInfo", "TK", "closed_body",
+     "opaque call; argument i is the body's PARAM slot i"),
     (Ops.CALL, "address:uint64 args:any*", "DType", "TPH", "", "call of an address"),
     (Ops.FUNCTION, "body:TUPLE args:any*", "CallInfo", "T", "closed_body", "differentiable call"),
     (Ops.TUPLE, "values:any*", "none", "T", "", "results of a FUNCTION"),

@@ -11,8 +11,6 @@ from tinyhost.renderer.isa.regalloc.machine import Plan
 from tinyhost.renderer.isa.regalloc.state import MOVE, State
 from tinyhost.renderer.isa.regalloc.types import AllocationError, Edit, Inst
 
-IN_SLOT = -1  # location of an operand left in memory, until slots have numbers
-
 
 def assign_plain(state: State, i: int, inst: Inst, plan: Plan) -> None:
     """Assign an ordinary instruction."""
