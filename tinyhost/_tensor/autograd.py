@@ -74,8 +74,8 @@ class AutogradTensor(TensorCore):
         params = _parameters(root, self)
         if not params:
             self._output_gradient(gradient)
-            raise RuntimeError(f"backward() reached no parameter below {self!r}: mark parameters with is_param_() before "
-                               "they are used, and call backward() before they are overwritten")
+            raise RuntimeError(f"backward() reached no parameter below {self!r}: mark parameters with is_param_() "
+                               "before they are used, and call backward() before they are overwritten")
         grads = self._gradients([t.uop for t in params], gradient, root, realized)
         for t in params:
             if (g := grads.get(t.uop)) is not None:

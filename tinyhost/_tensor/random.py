@@ -126,7 +126,7 @@ class RandomTensor(TensorCore):
         if not dt.is_int:
             raise DTypeError(f"randint needs an integer dtype, got {dt}: use uniform for floats")
         if low >= high:
-            raise ValueError(f"randint draws from low to high - 1, got low={low}, high={high}: there is no such integer")
+            raise ValueError(f"randint draws from low to high - 1, got low={low}, high={high}: no integer is there")
         if low < dt.min or high - 1 > dt.max:
             raise ValueError(f"randint from {low} to {high} does not fit {dt}: it holds {dt.min} to {dt.max}")
         return cls.uniform(*shape, low=low, high=high, dtype=dt, **kwargs)
@@ -139,7 +139,8 @@ class RandomTensor(TensorCore):
             ValueError: the deviation is negative, or a number is not finite.
         """
         if not (math.isfinite(mean) and math.isfinite(std) and std >= 0):
-            raise ValueError(f"normal needs a finite mean and a deviation that is not negative, got mean={mean}, std={std}")
+            raise ValueError(f"normal needs a finite mean and a deviation that is not negative, got mean={mean}, "
+                             f"std={std}")
         return cls.randn(*shape, **kwargs) * std + mean
 
     @classmethod

@@ -51,7 +51,8 @@ class CreationMixin(ElementwiseMixin, MovementMixin):
             fits = is_float or (ints.min <= min(start, last) and max(start, last) <= ints.max)
             dt = dtypes.default_float if is_float else ints if fits else dtypes.int64
             if not is_float and not (dt.min <= min(start, last) and max(start, last) <= dt.max):
-                raise OverflowError(f"arange({start}, {stop}, {step}) fits no dtype: the widest holds {dt.min} to {dt.max}")
+                raise OverflowError(f"arange({start}, {stop}, {step}) fits no dtype: the widest holds {dt.min} to "
+                                    f"{dt.max}")
         else:
             dt = to_dtype(dtype)
             if not (dt.min <= min(start, last) and max(start, last) <= dt.max):
@@ -116,7 +117,7 @@ class CreationMixin(ElementwiseMixin, MovementMixin):
 
     def _need_matrix(self, what: str) -> None:
         if self.ndim < 2:
-            raise ShapeError(f"{what} takes the last two axes, but the shape is {self.shape}: add an axis with unsqueeze")
+            raise ShapeError(f"{what} takes the last two axes, but the shape is {self.shape}: add one with unsqueeze")
 
     def triu(self, diagonal: Any = 0) -> Self:
         """Self on and above the diagonal of the last two axes, 0 below.

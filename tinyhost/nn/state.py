@@ -1,7 +1,7 @@
 """Parameters by name, and safetensors files.
 
-A state dict maps dotted attribute paths to tensors. Files are read lazily through the DISK device and written atomically. A
-file that is truncated, or whose header promises what the file does not hold, is a ValueError that says which entry.
+A state dict maps dotted attribute paths to tensors. Files are read lazily through the DISK device and written
+atomically. A file that is truncated, or whose header promises what the file does not hold, is a ValueError that says which entry.
 """
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = Tr
                     consume: bool = False, realize: bool = True) -> list[Tensor]:
     """Give the tensors of ``model`` the values of ``state_dict``; returns those that were given.
 
-    Values are moved to the device and cast to the dtype of the model's tensors. Nothing is changed if a name or a shape is
-    wrong.
+    Values are moved to the device and cast to the dtype of the model's tensors. Nothing is changed if a name or a shape
+    is wrong.
 
     Raises:
         KeyError: ``strict`` and a name is missing from ``state_dict``.
@@ -94,12 +94,13 @@ def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = Tr
         print(f"warning: unused weights in state_dict {sorted(state_dict.keys() - own.keys())}")
     missing = sorted(own.keys() - state_dict.keys())
     if strict and missing:
-        raise KeyError(f"state_dict has no {missing}; it has {sorted(state_dict)[:20]}: load with strict=False to keep the "
-                       "model's own values for those")
+        raise KeyError(f"state_dict has no {missing}; it has {sorted(state_dict)[:20]}: load with strict=False to keep "
+                       "the model's own values for those")
     given = {name: old for name, old in own.items() if name in state_dict}
     for name, old in given.items():
         if (new := state_dict[name]).shape != old.shape:
-            raise ShapeError(f"Shape mismatch in layer `{name}`: Expected shape {old.shape}, but found {new.shape} in state dict.")
+            raise ShapeError(f"Shape mismatch in layer `{name}`: Expected shape {old.shape}, but found {new.shape} in "
+                             "state dict.")
     for name in tqdm(list(given), desc="loading weights", disable=not verbose or DEBUG.value < 1):
         old = given[name]
         old.replace(state_dict[name].to(old.device).cast(old.dtype))
@@ -127,15 +128,17 @@ def safe_load_metadata(t: Tensor | str | os.PathLike[str]) -> tuple[Tensor, int,
         raise ValueError(f"not a safetensors file: {size} bytes, the header length alone takes 8")
     length = int.from_bytes(bytes(t[0:8].data()), "little")
     if length > MAX_HEADER or 8 + length > size:
-        raise ValueError(f"safetensors header of {length} bytes does not fit a file of {size} bytes: truncated or not this format")
+        raise ValueError(f"safetensors header of {length} bytes does not fit a file of {size} bytes: truncated or not "
+                         "this format")
     header = _parsed(bytes(t[8:8 + length].data()) if length else b"")
     return t, 8 + length, header
 
 
 def _parsed(text: bytes) -> dict[str, Any]:
-    # an entry takes some 50 bytes and holds three lists or objects: text that nests more is refused before it takes memory
+    # an entry takes some 50 bytes and holds three lists or objects: more nesting is refused before it takes memory
     if text.count(b"[") + text.count(b"{") > len(text) // 12 + 16 or text.count(b",") > len(text) // 4 + 16:
-        raise ValueError(f"safetensors header of {len(text)} bytes holds more lists than entries could: not this format")
+        raise ValueError(f"safetensors header of {len(text)} bytes holds more lists than entries could: not this "
+                         "format")
     try:
         header = json.loads(text, object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as e:
@@ -161,7 +164,8 @@ def _checked(name: str, entry: Any, room: int) -> tuple[DType, tuple[int, ...], 
         raise ValueError(f"safetensors entry {name!r} needs dtype, shape and data_offsets, got {entry!r:.100}")
     dtype, shape, offsets = SAFE_DTYPES.get(str(entry["dtype"])), entry["shape"], entry["data_offsets"]
     if dtype is None:
-        raise ValueError(f"safetensors entry {name!r} has unknown dtype {entry['dtype']!r:.100}: known are {sorted(SAFE_DTYPES)}")
+        raise ValueError(f"safetensors entry {name!r} has unknown dtype {entry['dtype']!r:.100}: known are "
+                         f"{sorted(SAFE_DTYPES)}")
     if not isinstance(shape, list) or not all(type(d) is int and 0 <= d < 2**63 for d in shape):
         raise ValueError(f"safetensors entry {name!r} has shape {shape!r:.100}: expected a list of sizes")
     if not isinstance(offsets, list) or len(offsets) != 2 or not all(type(o) is int for o in offsets):
@@ -169,8 +173,8 @@ def _checked(name: str, entry: Any, room: int) -> tuple[DType, tuple[int, ...], 
     start, stop = offsets
     want = prod(shape) * dtype.itemsize
     if not 0 <= start <= stop <= room or stop - start != want:
-        raise ValueError(f"safetensors entry {name!r}: bytes {start} to {stop} do not hold {shape!r:.100} of {dtype} ({want} "
-                         f"bytes) in {room} bytes of data: the file is truncated or damaged")
+        raise ValueError(f"safetensors entry {name!r}: bytes {start} to {stop} do not hold {shape!r:.100} of {dtype} "
+                         f"({want} bytes) in {room} bytes of data: the file is truncated or damaged")
     return dtype, tuple(shape), start, stop
 
 
