@@ -1,7 +1,8 @@
 """Parameters by name, and safetensors files.
 
 A state dict maps dotted attribute paths to tensors. Files are read lazily through the DISK device and written
-atomically. A file that is truncated, or whose header promises what the file does not hold, is a ValueError that says which entry.
+atomically. A file that is truncated, or whose header promises what the file does not hold, is a ValueError that says
+which entry.
 """
 from __future__ import annotations
 
