@@ -7,6 +7,7 @@ that the body reads without being given them are implicit inputs. Nothing may ru
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -137,3 +138,13 @@ def _rebuilt(shape: Any, results: Any) -> Any:
         return {k: _rebuilt(v, results) for k, v in shape.items()}
     items = [_rebuilt(i, results) for i in shape]
     return items if isinstance(shape, list) else type(shape)(*items) if hasattr(shape, "_fields") else tuple(items)
+
+
+class _Module(types.ModuleType):
+    """``tinyhost.function`` is this module and, for users, the decorator: calling the module decorates."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _Module

@@ -1,16 +1,16 @@
-"""Random element-wise programs with views, gathers and exact reductions: a tensor and what numpy makes of the same steps.
+"""Random element-wise programs with views, gathers and exact reductions: a tensor, and what numpy makes of the steps.
 
-``program(seed)`` builds one; every op in it has one right result, bit for bit (NaN is NaN). Values never pass through
+``program(seed)`` builds one over rows, ``matrix_program(seed)`` one over matrices with reductions along axes; every op in it has one right result, bit for bit (NaN is NaN). Values never pass through
 numpy's own promotion: each step is ``tinyhost.uop.semantics`` on arrays.
 """
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from tinyhost.dtype import DType, dtypes
+from tinyhost.dtype import DType, dtypes, truncate
 from tinyhost.ops import Ops
 from tinyhost.tensor import Tensor
 from tinyhost.uop import UOp
@@ -61,7 +61,9 @@ class Program:
     def pick_of(self, dtype: DType) -> Value:
         """A value of a type, converted if there is none."""
         have = [v for v in self.values if v.dtype is dtype]
-        return have[int(self.rng.integers(len(have)))] if have and self.rng.random() < 0.7 else self.cast(self.pick(), dtype)
+        if have and self.rng.random() < 0.7:
+            return have[int(self.rng.integers(len(have)))]
+        return self.cast(self.pick(), dtype)
 
     # *** steps ***
     def add_input(self, dtype: DType, seed: int) -> None:
@@ -79,7 +81,8 @@ class Program:
         """A number as a weak literal."""
         number = int(self.rng.choice([0, 1, 2, 3, 5, 7, 10, 100]))
         plain = bool(number & 1) if dtype is dtypes.bool else float(number) if dtype.is_float else number
-        return Value(Tensor._wrap(UOp.const(plain, dtype)), np.full(self.n, plain).astype(carrier_np(dtype)))
+        array = np.full(self.n, truncate[dtype](plain)).astype(carrier_np(dtype))
+        return Value(Tensor._wrap(UOp.const(plain, dtype)), array)
 
     def arithmetic(self) -> Value:
         a = self.pick()
@@ -114,8 +117,8 @@ class Program:
 
     def gather(self) -> Value:
         a, i = self.pick(), self.pick_of(dtypes.int32)
-        place = self.alu(Ops.FLOORMOD, dtypes.int32, i, Value(Tensor._wrap(UOp.const(self.n + 2, dtypes.int32)),
-                                                              np.full(self.n, self.n + 2, np.int32)))
+        size = Value(Tensor._wrap(UOp.const(self.n + 2, dtypes.int32)), np.full(self.n, self.n + 2, np.int32))
+        place = self.alu(Ops.FLOORMOD, dtypes.int32, i, size)
         inside = place.array < self.n
         array = np.where(inside, a.array[np.minimum(place.array, self.n - 1)], a.array.dtype.type(0))
         return Value(a.node[place.node], array)
@@ -139,14 +142,84 @@ class Program:
         self.values.append(made)
 
 
+class MatrixProgram(Program):
+    """Steps on matrices; axes are reduced and broadcast back, so kernels depend on each other."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        sizes = [1, 2, 3, 4, 7, 8, 16, 17, 33]
+        self.rows = int(self.rng.choice(sizes))
+        self.columns = self.rows if self.rng.random() < 0.4 else int(self.rng.choice(sizes))
+        self.n = self.rows * self.columns
+        self.values = []
+        for i in range(int(self.rng.integers(2, 4))):
+            self.add_input(self.random_type(), seed * 10 + i)
+
+    def add_input(self, dtype: DType, seed: int) -> None:
+        super().add_input(dtype, seed)
+        v = self.values.pop()
+        if hasattr(self, "rows"):
+            shape = (self.rows, self.columns)
+            v = Value(v.node.reshape(shape), v.array.reshape(shape))
+        self.values.append(v)
+
+    def literal(self, dtype: DType) -> Value:
+        v = super().literal(dtype)
+        return Value(v.node, v.array.reshape(self.rows, self.columns))
+
+    def view(self) -> Value:
+        a, axis = self.pick(), int(self.rng.integers(2))
+        size = (self.rows, self.columns)[axis]
+        k, kind = int(self.rng.integers(size)), int(self.rng.integers(5))
+        if kind == 0 and self.rows == self.columns:
+            return Value(a.node.T, a.array.T)
+        if kind == 1:
+            return Value(a.node.flip(axis), np.flip(a.array, axis))
+        if kind == 2:
+            return Value(a.node.roll(k, axis), np.roll(a.array, k, axis))
+        if kind == 3:
+            flat = a.node.reshape(self.n).flip(0).reshape(self.rows, self.columns)
+            return Value(flat, a.array.reshape(-1)[::-1].reshape(a.array.shape))
+        one = a.node.shrink(tuple((k, k + 1) if i == axis else None for i in range(2)))
+        return Value(one.expand(self.rows, self.columns), np.broadcast_to(np.take(a.array, [k], axis), a.array.shape))
+
+    def gather(self) -> Value:
+        a = self.pick()
+        rows = self.rng.integers(-self.rows, self.rows, self.rows)
+        return Value(a.node[Tensor(rows)], a.array[rows])
+
+    def reduction(self) -> Value:
+        """A reduction along an axis, spread over it again."""
+        a, axis = self.pick(), int(self.rng.integers(2))
+        shape = (self.rows, self.columns)
+        kind = int(self.rng.integers(3))
+        if a.dtype.is_int and kind:
+            if kind == 1 and self.rows == self.columns and a.dtype is not dtypes.uint64:
+                b = self.pick_of(a.dtype)
+                product = np.matmul(a.array.astype(np.int64), b.array.astype(np.int64)).astype(a.array.dtype)
+                return Value(a.node.matmul(b.node, dtype=a.dtype), product)
+            total = a.array.sum(axis, dtype=a.array.dtype, keepdims=True)
+            return Value(a.node.sum(axis, keepdim=True, dtype=a.dtype).expand(shape), np.broadcast_to(total, shape))
+        best = a.array.max(axis, keepdims=True) if not a.dtype.is_float else self.float_max(a.array, axis)
+        return Value(a.node.max(axis, keepdim=True).expand(shape), np.broadcast_to(best, shape))
+
+    @staticmethod
+    def float_max(x: Array, axis: int) -> Array:
+        """NaN wins; of zeros of both signs the sign depends on the order, so they lose it."""
+        return np.maximum.reduce(x, axis, keepdims=True)
+
+
 def program(seed: int) -> list[Value]:
-    """The last values of a random program: all that it computes and that nothing else may have used."""
-    p = Program(seed)
+    """The last two values of a random program over rows."""
+    return _run(Program(seed))
+
+
+def matrix_program(seed: int) -> list[Value]:
+    """The last two values of a random program over matrices."""
+    return _run(MatrixProgram(seed))
+
+
+def _run(p: Program) -> list[Value]:
     for _ in range(int(p.rng.integers(3, 18))):
         p.step()
     return p.values[-2:]
-
-
-def describe(seed: int, v: Value, got: Any) -> str:
-    """What differs."""
-    return f"program {seed}: {v.dtype}, first at {got}"

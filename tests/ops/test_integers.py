@@ -7,6 +7,7 @@ import pytest
 from tinyhost.dtype import DType, dtypes
 from tinyhost.env import Context
 from tinyhost.ops import Ops
+from tinyhost.tensor import Tensor
 from tinyhost.uop import UOp
 from tinyhost.uop.semantics import evaluate_np
 
@@ -68,3 +69,10 @@ def test_threefry(dev: str, code: str) -> None:
     x, y = mixed(dtypes.uint64, 331, 7), mixed(dtypes.uint64, 331, 8)
     got = apply(Ops.THREEFRY, tensor(x, dtypes.uint64), tensor(y, dtypes.uint64))
     check_numbers(got, np.asarray(evaluate_np(Ops.THREEFRY, dtypes.uint64, x, y)), x, y)
+
+
+@pytest.mark.parametrize("count", [-1, 32, 100])
+def test_literal_counts_outside_of_the_width(count: int, dev: str) -> None:
+    x = Tensor(np.array([1, -2, 2**31 - 1], np.int32)).realize()
+    assert (x << count).tolist() == [0, 0, 0]
+    assert (x >> count).tolist() == [0, -1, 0]

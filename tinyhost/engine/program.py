@@ -66,7 +66,8 @@ def signature_of(program: UOp) -> tuple[tuple[str | None, int, Any, tuple[int, .
 
 def _compile(ast: UOp, renderer: Renderer) -> Kernel:
     start = time.perf_counter()
-    program = to_program(ast, renderer)
+    target = renderer.target
+    program = to_program(ast, renderer, lambda stage: hooks().call("tinyhost_rewrites", stage=stage, target=target))
     counters.compiled += 1
     info: ProgramInfo = program.arg
     source, binary = program.src[2].arg, program.src[3].arg

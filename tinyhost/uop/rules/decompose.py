@@ -221,6 +221,8 @@ def _count_inside(x: UOp, count: UOp) -> UOp | None:
     width = x.dtype.bitsize
     if count.vmin >= 0 and count.vmax < width:
         return None
+    if count.dtype is dtypes.weakint and count.is_const:  # a literal has no width to be unsigned in
+        return UOp.const(False)
     if count.dtype in dtypes.sints and count.vmin < 0:
         count = UOp(Ops.CAST, (count,), dtypes.uints[dtypes.sints.index(count.dtype)])
     # a type whose largest value is below the width cannot get here
