@@ -1,7 +1,8 @@
 """Random element-wise programs with views, gathers and exact reductions: a tensor, and what numpy makes of the steps.
 
-``program(seed)`` builds one over rows, ``matrix_program(seed)`` one over matrices with reductions along axes; every op in it has one right result, bit for bit (NaN is NaN). Values never pass through
-numpy's own promotion: each step is ``tinyhost.uop.semantics`` on arrays.
+``program(seed)`` builds one over rows, ``matrix_program(seed)`` one over matrices with reductions along axes; every op
+in it has one right result, bit for bit (NaN is NaN). Values never pass through numpy's own promotion: each step is
+``tinyhost.uop.semantics`` on arrays.
 """
 from __future__ import annotations
 

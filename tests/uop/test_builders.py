@@ -5,7 +5,7 @@ import pytest
 
 from tinyhost.dtype import dtypes
 from tinyhost.ops import AxisType, Ops
-from tinyhost.uop import PatternMatcher, UOp, UPat
+from tinyhost.uop import BufferizeOpts, PatternMatcher, UOp, UPat
 from tinyhost.uop.spec import spec_hcq, spec_tensor, type_verify
 
 A, B, C = (UOp.variable(n, 0, 100) for n in "abc")
@@ -130,3 +130,36 @@ def test_the_axis_of_a_deep_value() -> None:
     for _ in range(20_000):
         u = UOp(Ops.ADD, (u, u))
     assert u.axis == 0
+
+
+# *** small questions ***
+def test_walks_below_a_node() -> None:
+    u = (A + B) * 2
+    assert list(u.backward_slice_with_self)[0] is u and list(u.backward_slice)[-2] is A + B
+    assert u not in u.backward_slice and u.op_in_backward_slice_with_self(Ops.ADD)
+    assert not u.op_in_backward_slice_with_self(Ops.SIN)
+    depth: dict[UOp, int] = {A: 10}
+    assert u.topovisit(lambda x: 1 + max((depth[s] for s in x.src), default=0), depth) == 12 and depth[B] == 1
+
+
+def test_literals_of_a_shape() -> None:
+    v = UOp(Ops.STACK, (UOp.param(0, F32), UOp.param(1, F32)))
+    assert v.vconst_like(3) is UOp(Ops.STACK, (UOp.const(3.0, F32),) * 2)
+    assert v.const_like(3).shape == (2,) and UOp.param(0, F32).vconst_like(3) is UOp.const(3.0, F32)
+    assert (A + 3).pop_const() == (A, 3) and A.pop_const() == (A, 0) and (A * 3).pop_const(Ops.MUL) == (A, 3)
+    assert UOp.shape_operand((2, A)).as_shape == (2, A) and UOp.shape_operand((2,)).as_shape == (2,)
+
+
+def test_ended_ranges() -> None:
+    r = UOp.range(4, 0)
+    store = UOp.param(0, F32, 4).index(r).store(1.0)
+    ended = store.end(r)
+    state = UOp.param(0, F32, 4).after(ended)
+    assert store.ended_ranges == () and ended.ended_ranges == (r,) and state.ended_ranges == (r,)
+    assert UOp.param(1, F32, 4).after(state).ended_ranges == (r,)
+
+
+def test_bufferize() -> None:
+    r = UOp.range(4, 0)
+    stage = UOp.param(0, F32, 4).index(r).bufferize(r, arg=BufferizeOpts(device="A"))
+    assert stage.op is Ops.STAGE and stage.shape == (4,) and stage.device == "A" and not stage.ranges

@@ -208,3 +208,28 @@ class TestRuleCalls:
         long = PatternMatcher([(UPat(Ops.STACK, src=(UPat(Ops.CONST, name="c"),), allow_any_len=True), lambda c: c)])
         assert long.rewrite(UOp.const((7, 1, 2, 3, 4, 5))) is UOp.const(7)
         assert long.rewrite(UOp(Ops.STACK, (x,) * 6)) is None
+
+
+class TestHelpers:
+    def test_casted_and_after(self):
+        f = UOp.param(0, dtypes.float32, 4)
+        cast, state = f.cast(dtypes.int8), f.after(UOp(Ops.NOOP))
+        pat = UPat(Ops.PARAM, name="x")
+        assert pat.or_casted().match(f, {}) == pat.or_casted().match(cast, {}) == [{"x": f}]
+        assert pat.or_casted("c").match(cast, {}) == [{"x": f, "c": cast}]
+        assert pat.or_casted("c").match(f, {}) == [{"c": f}]
+        assert pat.or_after().match(state, {}) == [{"x": f}] and not pat.or_after().match(cast, {})
+
+    def test_statistics_of_rules(self, capsys):
+        from tinyhost.env import Context
+        from tinyhost.uop.pattern import match_stats, print_match_stats
+
+        def one_to_two(c):
+            return UOp.const(2)
+        pm = PatternMatcher([(UPat(Ops.CONST, arg=1, name="c"), one_to_two)])
+        with Context(TRACK_MATCH_STATS=1):
+            assert pm.rewrite(UOp.const(1)) is UOp.const(2) and pm.rewrite(UOp.const(5)) is None
+        (stats,) = [s for place, s in match_stats() if place.endswith("one_to_two")]
+        assert (stats.tries, stats.hits) == (2, 1) and stats.seconds > 0
+        print_match_stats()
+        assert "1 /        2" in capsys.readouterr().err
