@@ -222,14 +222,17 @@ class TestHelpers:
 
     def test_statistics_of_rules(self, capsys):
         from tinyhost.env import Context
-        from tinyhost.uop.pattern import match_stats, print_match_stats
+        from tinyhost.uop.pattern import forget_match_stats, match_stats, print_match_stats
 
         def one_to_two(c):
             return UOp.const(2)
         pm = PatternMatcher([(UPat(Ops.CONST, arg=1, name="c"), one_to_two)])
+        assert pm.rewrite(UOp.const(1)) is UOp.const(2)  # used before anyone counted
         with Context(TRACK_MATCH_STATS=1):
             assert pm.rewrite(UOp.const(1)) is UOp.const(2) and pm.rewrite(UOp.const(5)) is None
         (stats,) = [s for place, s in match_stats() if place.endswith("one_to_two")]
         assert (stats.tries, stats.hits) == (2, 1) and stats.seconds > 0
         print_match_stats()
         assert "1 /        2" in capsys.readouterr().err
+        forget_match_stats()
+        assert match_stats() == [] and (stats.tries, stats.hits, stats.seconds) == (0, 0, 0)

@@ -263,9 +263,7 @@ def _can_match(p: UPat, ops: tuple[Ops, ...]) -> bool:
 
 
 _LONG = 4  # nodes with more sources are looked up by op alone
-_tracked: list[PatternMatcher] = []
-
-
+_tried: dict[int, Rule] = {}  # by the identity of the counters, which all alternatives of a rule share
 Candidate = tuple[bool, Callable[..., Any], Rule]
 
 
@@ -294,8 +292,6 @@ class PatternMatcher:
                 stats = RuleStats()
                 out += [Rule(p, fn, takes_ctx, name, place, stats) for p in pattern.expand()]
             self._rules = out
-            if TRACK_MATCH_STATS.value:
-                _tracked.append(self)
         return self._rules
 
     def _find(self, key: tuple[Ops, ...], uop: UOp) -> tuple[Candidate, ...]:
@@ -345,6 +341,7 @@ class PatternMatcher:
 
 def _rewrite_tracked(rules: Sequence[Candidate], uop: UOp, ctx: Any) -> UOp | None:
     for alone, attempt, rule in rules:
+        _tried.setdefault(id(rule.stats), rule)
         start = time.perf_counter()
         out = attempt(uop) if alone else attempt(uop, ctx)
         rule.stats.tries += 1
@@ -357,11 +354,14 @@ def _rewrite_tracked(rules: Sequence[Candidate], uop: UOp, ctx: Any) -> UOp | No
 
 def match_stats() -> list[tuple[str, RuleStats]]:
     """(place, counters) of every rule that was tried, dearest first; needs TRACK_MATCH_STATS."""
-    seen: dict[int, tuple[str, RuleStats]] = {}
-    for pm in _tracked:
-        for r in pm.rules:
-            seen[id(r.stats)] = (f"{r.place} {r.name}", r.stats)
-    return sorted((s for s in seen.values() if s[1].tries), key=lambda s: -s[1].seconds)
+    return sorted(((f"{r.place} {r.name}", r.stats) for r in _tried.values()), key=lambda row: -row[1].seconds)
+
+
+def forget_match_stats() -> None:
+    """Set the counters of all rules to zero."""
+    for rule in _tried.values():
+        rule.stats.tries, rule.stats.hits, rule.stats.seconds = 0, 0, 0.0
+    _tried.clear()
 
 
 def print_match_stats(limit: int = 40) -> None:
