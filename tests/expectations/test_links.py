@@ -55,9 +55,9 @@ order of a graph: [a, z, alu, y, sink]
     expectations/test_nodes.py::test_order_of_a_graph
 a scalar parameter refuses ones(2)
     tensor/test_function.py::test_call_errors
-    schedule/test_schedule_basics.py::test_function_arguments_are_checked
+    schedule/test_schedule_effects.py::test_function_arguments_are_checked
 texts of call errors: shape, dtype, order, number
-    schedule/test_schedule_basics.py::test_function_arguments_are_checked
+    schedule/test_schedule_effects.py::test_function_arguments_are_checked
     tensor/test_function.py::test_call_errors
 AND of floats, strong or weak, fails spec_shared
     uop/test_spec.py::test_bits_of_floats_are_rejected

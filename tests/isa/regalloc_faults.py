@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from isa.regalloc_programs import observe_allocated
+from isa.regalloc_execute import observe_allocated
 
 from tinyhost.renderer.isa.regalloc import Allocation, Edit, EditKind, Function, Inst, Kind, MachineEnv, Signature
 

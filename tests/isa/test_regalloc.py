@@ -1,14 +1,13 @@
-"""What the allocator promises: constraints, coalescing, spill code outside of loops, clear errors."""
+"""What the allocator promises: constraints, coalescing, spill code outside of loops."""
 from __future__ import annotations
 
 import pytest
+from isa.regalloc_code import ADD, ADD_MEMORY, ADD_TIED, ENV, RAX, RBX, RCX, RDX, SINK, Code, no_edits
 
 from tinyhost.renderer.isa.regalloc import (
     COPY_SIGNATURE,
     DEF,
     USE,
-    Allocation,
-    AllocationError,
     EditKind,
     Function,
     Inst,
@@ -16,85 +15,11 @@ from tinyhost.renderer.isa.regalloc import (
     MachineEnv,
     RegClass,
     Signature,
-    VReg,
     define,
     listing,
     run,
     use,
 )
-
-RAX, RCX, RDX, RBX = 0, 1, 2, 3
-V0 = 16
-NAMES = {RAX: "rax", RCX: "rcx", RDX: "rdx", RBX: "rbx"}
-ENV = MachineEnv((RegClass("gpr", (RAX, RCX, RDX, RBX), swap=True), RegClass("vec", tuple(range(V0, V0 + 4)))),
-                 callee_saved=frozenset({RBX}), max_align=16, names=NAMES)
-MAKE = Signature((DEF,))
-ADD = Signature((DEF, USE, USE))
-ADD_TIED = Signature((define(reuse=1), USE, USE))
-ADD_MEMORY = Signature((DEF, USE, use(memory=True)))
-SINK = Signature((USE,))
-
-
-class Code:
-    """A short way to write functions: virtual registers by class, instructions by name."""
-
-    def __init__(self, env: MachineEnv = ENV) -> None:
-        self.env = env
-        self.insts: list[Inst] = []
-        self.vregs: list[VReg] = []
-
-    def value(self, cls: int = 0, size: int = 8, remat: bool = False) -> int:
-        self.vregs.append(VReg(cls, size, remat))
-        return len(self.vregs) - 1
-
-    def op(self, name: str, signature: Signature, *vregs: int) -> None:
-        self.insts.append(Inst(name, vregs, signature))
-
-    def make(self, cls: int = 0, size: int = 8, remat: bool = False) -> int:
-        v = self.value(cls, size, remat)
-        self.op("make", MAKE, v)
-        return v
-
-    def add(self, a: int, b: int, signature: Signature = ADD) -> int:
-        v = self.value(self.vregs[a].cls, self.vregs[a].size)
-        self.op("add", signature, v, a, b)
-        return v
-
-    def copy(self, source: int) -> int:
-        v = self.value(self.vregs[source].cls, self.vregs[source].size)
-        self.insts.append(Inst("copy", (v, source), COPY_SIGNATURE, Kind.COPY))
-        return v
-
-    def sink(self, *vregs: int) -> None:
-        for v in vregs:
-            self.op("sink", SINK, v)
-
-    def label(self, name: str) -> None:
-        self.insts.append(Inst("label", kind=Kind.LABEL, target=name))
-
-    def branch(self, name: str) -> None:
-        self.insts.append(Inst("branch", kind=Kind.BRANCH, target=name))
-
-    def jump(self, name: str) -> None:
-        self.insts.append(Inst("jump", kind=Kind.JUMP, target=name))
-
-    def run(self) -> Allocation:
-        return run(Function(self.insts, self.vregs), self.env, checked=True)
-
-    def edits_by_depth(self, allocation: Allocation) -> dict[tuple[int, str], int]:
-        """Counts of edits by loop depth (loops end with a backward BRANCH) and kind."""
-        labels = {inst.target: i for i, inst in enumerate(self.insts) if inst.kind is Kind.LABEL}
-        counts: dict[tuple[int, str], int] = {}
-        for i, edits in allocation.edits.items():
-            depth = sum(labels[inst.target] < i <= end for end, inst in enumerate(self.insts)
-                        if inst.kind is Kind.BRANCH and labels[inst.target] < end)
-            for edit in edits:
-                counts[depth, edit.kind.value] = counts.get((depth, edit.kind.value), 0) + 1
-        return counts
-
-
-def no_edits(allocation: Allocation) -> bool:
-    return not any(allocation.edits.values())
 
 
 def test_empty_function():
@@ -467,112 +392,3 @@ def test_listing_shows_registers_edits_and_omitted_copies():
     assert "        spill v" in text and "[0] <- r" in text
     assert "(left out)" in text
     assert text.splitlines()[0] == "    0 op make def v0=rax"
-
-
-# errors
-
-
-def error_of(code: Code) -> str:
-    with pytest.raises(AllocationError) as caught:
-        code.run()
-    return str(caught.value)
-
-
-def test_too_many_operands():
-    code = Code()
-    values = [code.make() for _ in range(5)]
-    code.op("gather", Signature((USE,) * 5), *values)
-    text = error_of(code)
-    assert "instruction 5 (op gather" in text and "class gpr has 4 allocatable registers" in text
-    assert "leave no register for v" in text
-
-
-def test_read_before_definition():
-    code = Code()
-    a, b = code.make(), code.value()
-    code.branch("end")
-    code.op("make", MAKE, b)
-    code.label("end")
-    code.add(a, b)
-    text = error_of(code)
-    assert "v1 is read by instruction 4" in text and "before it is defined on some path" in text
-
-
-def test_branch_with_operands():
-    code = Code()
-    a = code.make()
-    code.label("loop")
-    code.insts.append(Inst("cbz", (a,), SINK, Kind.BRANCH, "loop"))
-    assert "compare in an instruction before the branch" in error_of(code)
-
-
-def test_unknown_and_doubled_labels():
-    code = Code()
-    code.jump("nowhere")
-    assert "no label 'nowhere'" in error_of(code)
-    code = Code()
-    code.label("a")
-    code.label("a")
-    assert "the label stands twice" in error_of(code)
-
-
-def test_wrong_operand_count_and_unknown_register():
-    code = Code()
-    code.op("make", MAKE)
-    assert "names 0 virtual registers, its signature has 1 operands" in error_of(code)
-    code = Code()
-    code.op("make", MAKE, 7)
-    assert "names a virtual register that Function.vregs (length 0) does not have" in error_of(code)
-
-
-@pytest.mark.parametrize(("signature", "text"), [
-    (Signature((use(fixed=99),)), "is fixed to r99, which no class allocates"),
-    (Signature((use(fixed=V0),)), "not of its class gpr"),
-    (Signature((use(among=(98, 99)),)), "none of which is allocatable"),
-    (Signature((use(among=(RAX, RCX)), use(fixed=RAX), use(fixed=RCX))), "make the set wider, or the operand FIXED"),
-    (Signature((use(fixed=RAX), use(fixed=RAX))), "two read operands are fixed to one register (rax, rax)"),
-    (Signature((define(reuse=0),)), "reuses operand 0, which is not a read operand"),
-    (Signature((USE, define(reuse=0), define(reuse=0))), "two definitions reuse the same read operand"),
-    (Signature((use(late=True), define(reuse=0))), "is read late, but definition 1 reuses its register"),
-    (Signature((use(fixed=RAX, late=True),), clobbers=(RAX,)), "is read late in rax"),
-    (Signature((use(fixed=RAX), define(fixed=RAX, early=True))), "register of an early definition"),
-])
-def test_signatures_that_contradict_themselves(signature: Signature, text: str):
-    code = Code()
-    values = [code.make() for _ in signature.operands]
-    code.op("odd", signature, *values)
-    message = error_of(code)
-    assert text in message and "(op odd" in message
-
-
-def test_doubled_definition_and_class_mix():
-    code = Code()
-    a = code.value()
-    code.op("pair", Signature((DEF, DEF)), a, a)
-    assert "defines one virtual register twice" in error_of(code)
-    code = Code()
-    a, b = code.make(), code.value(1)
-    code.op("mix", Signature((define(reuse=1), USE)), b, a)
-    assert "operand 0 of class vec reuses operand 1 of class gpr" in error_of(code)
-    code = Code()
-    a, b = code.make(), code.value(1)
-    code.insts.append(Inst("copy", (b, a), COPY_SIGNATURE, Kind.COPY))
-    assert "a COPY stays in one class" in error_of(code)
-
-
-def test_rematerialisation_needs_one_plain_definition():
-    code = Code()
-    a = code.make(remat=True)
-    code.op("make", MAKE, a)
-    assert "defined at instructions 0 and 1; it may have one definition" in error_of(code)
-    code = Code()
-    a, b = code.make(), code.value(remat=True)
-    code.op("negate", Signature((DEF, USE)), b, a)
-    assert "has other operands, constraints or clobbers" in error_of(code)
-
-
-def test_machine_that_contradicts_itself():
-    with pytest.raises(AllocationError, match="stand in more than one class or twice in an order"):
-        run(Function([], []), MachineEnv((RegClass("a", (1, 2)), RegClass("b", (2, 3)))))
-    with pytest.raises(AllocationError, match="scratch register r1 of class a is allocatable"):
-        run(Function([], []), MachineEnv((RegClass("a", (1, 2), scratch=1),)))

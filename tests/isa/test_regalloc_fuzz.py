@@ -6,8 +6,9 @@ import random
 from collections import Counter
 
 import pytest
+from isa.regalloc_execute import observe, observe_allocated
 from isa.regalloc_faults import behaves_differently, mutate
-from isa.regalloc_programs import observe, observe_allocated, random_program
+from isa.regalloc_programs import random_program
 
 from tinyhost.renderer.isa.regalloc import CheckError, EditKind, check, run
 

@@ -65,3 +65,15 @@ def test_one_hot_of_narrow_types(dev: str) -> None:
     table = np.arange(20.0, dtype=np.float32).reshape(10, 2)
     got = Tensor(table)[Tensor(labels)].numpy()
     assert np.array_equal(got, np.where((labels < 10)[:, None], table[np.minimum(labels, 9)], 0))
+
+
+def test_indices_of_unknown_size_through_views(dev: str, code: str) -> None:
+    """Quotients of an int64 index: nothing bounds it, so it cannot be made positive by adding something."""
+    x = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
+    i = np.array([2, 0, -1, 5, 1], np.int64)
+    inside = (-3 <= i) & (i < 3)
+    for moved, want in ((Tensor(x).roll(1, 0), np.roll(x, 1, 0)),
+                        (Tensor(x).repeat(2, 1)[1:4], np.tile(x, (2, 1))[1:4]),
+                        (Tensor(x).reshape(4, 3).flip(0)[:3], x.reshape(4, 3)[::-1][:3])):
+        rows = want[np.where(inside, i, 0)]
+        assert np.array_equal(moved[Tensor(i)].numpy(), np.where(inside[:, None], rows, 0))

@@ -34,6 +34,11 @@ def schedule(*effects: UOp, caps: Capabilities = CAPS) -> UOp:
     return create_linear(UOp.sink(*effects), lambda device: caps)
 
 
+def count(linear: UOp) -> int:
+    """Kernels and copies of a LINEAR."""
+    return len(linear.src)
+
+
 def kernels(linear: UOp) -> list[UOp]:
     """Kernel ASTs, in order of execution."""
     return [c.src[0] for c in linear.src if c.src[0].op is Ops.SINK]

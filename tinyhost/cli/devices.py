@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from typing import Any
 
 from tinyhost.cli.table import columns
@@ -16,6 +17,7 @@ from tinyhost.plugin.isolate import Outcome, run_isolated
 from tinyhost.plugin.metadata import DEVICES
 from tinyhost.specs import DRY, STORAGE, DeviceSpec, Tier
 
+OK = "ok"  # what a renderer that works answers
 UNUSABLE = (State.DISABLED, State.INCOMPATIBLE, State.AMBIGUOUS)
 
 
@@ -76,17 +78,20 @@ def examine(name: str) -> dict[str, Any]:
 
 
 def multiply(pair: tuple[str, str]) -> str:
-    """In a child: "ok" when [1, 2, 3] times 2 is [2, 4, 6] with the device's renderer, else what it is."""
+    """In a child: OK when [1, 2, 3] times 2 is [2, 4, 6] with the device's renderer, else what it is."""
     name, renderer = pair
     from tinyhost import Tensor
     spec: DeviceSpec = catalog().load(catalog().device(name))
-    with Context(DEV=DEV.target(name, renderer=renderer)):
+    target = DEV.target(name)
+    if target.renderer != renderer:  # DEV may be about another one, and its arch with it
+        target = replace(target, renderer=renderer, arch="")
+    with Context(DEV=target):
         result = Tensor([1, 2, 3], device=name) * 2
         if DRY in spec.roles:
             result.realize()
-            return "ok"
+            return OK
         values = result.tolist()
-    return "ok" if values == [2, 4, 6] else f"[1, 2, 3] * 2 gave {values}"
+    return OK if values == [2, 4, 6] else f"[1, 2, 3] * 2 gave {values}"
 
 
 def tier_name(tier: int) -> str:
@@ -118,11 +123,11 @@ def _row(record: Record, outcome: Outcome | None) -> dict[str, Any]:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    renderers = [name if result in ("ok", "") else f"{name} (fails)" for name, result in row["renderers"].items()]
+    renderers = [name if result in (OK, "") else f"{name} (fails)" for name, result in row["renderers"].items()]
     return [row["name"], row["state"], row["tier"], str(row["count"] or ""), f"{row['distribution']} {row['version']}",
             ", ".join(renderers)]
 
 
 def _notes(row: dict[str, Any]) -> str:
-    failed = [f"{name}: {result}" for name, result in row["renderers"].items() if result not in ("ok", "")]
+    failed = [f"{name}: {result}" for name, result in row["renderers"].items() if result not in (OK, "")]
     return "\n".join(filter(None, [row["reason"], *failed]))

@@ -214,6 +214,8 @@ class Integers:
         if self.lane_of(rest) is not None:
             return None
         up = max(0, -(lo // c))
+        if hi + up * c > dtypes.int64.max:  # no room to make it positive
+            return _add(whole, atom(self._total(Ops.FLOORDIV, rest, c)))
         return _add(_add(whole, literal(-up)), atom(self._quotient(_add(rest, literal(up * c)), c)))
 
     def _floormod(self, a: Lin, c: int) -> Lin | None:
@@ -227,11 +229,19 @@ class Integers:
             return None if out is None else _add(_scale(out, g), small)
         if self.lane_of(rest) is not None:
             return None
-        rest = _add(rest, literal(max(0, -(lo // c)) * c))
+        up = max(0, -(lo // c)) * c
+        if hi + up > dtypes.int64.max:
+            return atom(self._total(Ops.FLOORMOD, rest, c))
+        rest = _add(rest, literal(up))
         if c & (c - 1) == 0:
             node = self.node(rest)
             return atom(self.lower(UOp(Ops.AND, (node, UOp.const(c - 1, node.dtype)))))
         return _add(rest, _scale(atom(self._quotient(rest, c)), -c))
+
+    def _total(self, op: Ops, rest: Lin, c: int) -> UOp:
+        """FLOORDIV or FLOORMOD of what may be negative."""
+        node = self.node(rest)
+        return self.lower(UOp(op, (node, UOp.const(c, node.dtype))))
 
     def _quotient(self, rest: Lin, c: int) -> UOp:
         node = self.node(rest)

@@ -2,7 +2,7 @@
 
 Takes nodes; integers become the default float. Everything is made of EXP2, LOG2, SIN, SQRT, division and arithmetic, so
 gradients follow. float16 and bfloat16 are computed in float32 and rounded once. Where the other ops lose digits a
-polynomial of ``minimax`` takes over; the arm that is not taken gets an argument at which it and its slope are finite.
+polynomial of ``minimax`` takes over; the arm that is not taken stays finite there, and so does its slope.
 Errors are a few units of the last place (``benchmarks/accuracy.py`` measures them), but cos and tan near their zeros
 and poles are exact to 2**-22 only, relative to 1.
 """
@@ -102,7 +102,7 @@ class TranscendentalMixin(ElementwiseMixin):
         def positive(a: Self) -> Self:
             small = a <= limit
             z = small.where(a, 0)
-            return small.where(a * near.at(z * z), far(small.where(1, a)))
+            return small.where(a * near.at(z * z), far(a))
         return self._odd(positive)
 
     def asin(self) -> Self:
