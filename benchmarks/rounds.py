@@ -11,6 +11,9 @@ import time
 from collections.abc import Callable
 
 
+REST = 0.1  # seconds before each run: the threads of a peer's pool keep spinning for some 30 ms after their work
+
+
 def fair_numpy() -> None:
     """Start this program again without the variables that hold numpy's BLAS to an old kernel."""
     held = [v for v in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE") if v in os.environ]
@@ -24,6 +27,7 @@ def medians(contenders: dict[str, Callable[[], object]], rounds: int = 9, warmup
     times: dict[str, list[float]] = {name: [] for name in contenders}
     for i in range(rounds + warmup):
         for name, run in contenders.items():
+            time.sleep(REST)
             start = time.perf_counter()
             run()
             if i >= warmup:
