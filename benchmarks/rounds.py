@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable
 
-
 REST = 0.1  # seconds before each run: the threads of a peer's pool keep spinning for some 30 ms after their work
 
 
