@@ -64,11 +64,11 @@ class Model:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--small", action="store_true", help="smaller network and fewer steps, for slow devices")
-    parser.add_argument("--steps", type=int, default=0, help="training steps (default 320, 60 with --small)")
+    parser.add_argument("--steps", type=int, default=0, help="training steps (default 200, 60 with --small)")
     parser.add_argument("--batch", type=int, default=0, help="batch size (default 128, 64 with --small)")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    steps, batch = args.steps or (60 if args.small else 320), args.batch or (64 if args.small else 128)
+    steps, batch = args.steps or (60 if args.small else 200), args.batch or (64 if args.small else 128)
 
     images, labels = load_digits()
     train, test = stratified_split(labels, 1000, args.seed)
