@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 
 from benchmarks.accuracy import FUNCTIONS, TYPES, Function, measure, ulp_errors
+from tinyhost.codegen.lower import native_ops
+from tinyhost.device import renderer_of
+from tinyhost.env import Context
+from tinyhost.ops import Ops
 from tinyhost.tensor import Tensor
 
 BY_NAME = {f.name: f for f in FUNCTIONS}
@@ -40,6 +44,19 @@ def test_all_halves_and_many_others(name: str, dev: str) -> None:
     f = BY_NAME[name]
     for dtype, bound in zip(TYPES, bounds_of(f, dev)):
         check(f, dtype, bound, count=20_000, seed=2, every=1)
+
+
+@pytest.mark.parametrize("name", ["exp2", "log2", "sin"])
+def test_polynomials_on_a_target_that_has_the_op(name: str) -> None:
+    """TRANSCENDENTAL=2 on PYTHON: the polynomial's error, not numpy's."""
+    f = BY_NAME[name]
+    with Context(DEV="PYTHON"):
+        native = measure(f, np.float32, 150, 1)
+        with Context(TRANSCENDENTAL=2):
+            assert Ops[name.upper()] not in native_ops(renderer_of("PYTHON"))
+            errors, _, got = measure(f, np.float32, 150, 1)
+    assert native[0].max() <= 0.5001 and 0.5001 < errors.max() <= f.bounds[1]
+    assert not np.array_equal(got, native[2])
 
 
 def test_document_states_the_bounds() -> None:

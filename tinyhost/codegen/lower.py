@@ -4,17 +4,25 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinyhost.dtype import DType, dtypes, to_dtype
-from tinyhost.env import EMULATED_DTYPES
+from tinyhost.env import EMULATED_DTYPES, TRANSCENDENTAL
 from tinyhost.ops import GroupOp, Ops
 from tinyhost.renderer.base import Renderer
 from tinyhost.uop import PatternMatcher, UOp, graph_rewrite
 from tinyhost.uop.rules.decompose import get_decompositions
 from tinyhost.uop.rules.dtype_emulation import emulate_dtypes
 
+_TRANSCENDENTAL = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN})
+
+
+def native_ops(renderer: Renderer) -> frozenset[Ops]:
+    """ALU ops the target has, without those that TRANSCENDENTAL=2 takes away."""
+    ops = frozenset(renderer.code_for_op)
+    return ops - _TRANSCENDENTAL if TRANSCENDENTAL.value == 2 else ops
+
 
 def decompositions(renderer: Renderer) -> PatternMatcher:
     """The rules for what the renderer's target lacks."""
-    return get_decompositions(frozenset(renderer.code_for_op), renderer.caps.dtypes)
+    return get_decompositions(native_ops(renderer), renderer.caps.dtypes)
 
 
 def native_dtypes(renderer: Renderer) -> frozenset[DType]:
@@ -32,7 +40,7 @@ def lower_values(sink: UOp, renderer: Renderer) -> UOp:
     """The small kernel with only ops of the target; weak index math is left as it is."""
     if renderer.pre_matcher is not None:
         sink = graph_rewrite(sink, renderer.pre_matcher, ctx=renderer, name="renderer's early rules")
-    native = frozenset(renderer.code_for_op)
+    native = native_ops(renderer)
     if not any(_may_need_lowering(u, native) for u in sink.toposort()):
         return sink
     return graph_rewrite(sink, decompositions(renderer), name="decompositions")
