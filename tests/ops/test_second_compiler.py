@@ -7,8 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tests.tensor.op_cases import CASES, Case
-from tests.tensor.test_op_cases import run_torch
 from tinyhost.device.selection import clear_selection, renderer_of
 from tinyhost.dtype import DType, dtypes
 from tinyhost.env import Context
@@ -16,6 +14,7 @@ from tinyhost.ops import Ops
 from tinyhost.uop import UOp
 from tinyhost.uop.semantics import cast_np, evaluate_np
 
+from .database import RUNS, Case, run_id, run_torch
 from .elementwise import all_of, apply, check_numbers, compute, mixed, tensor
 from .random_programs import matrix_program, program
 from .test_op_devices import run_device
@@ -34,10 +33,10 @@ def second_compiler() -> Iterator[None]:
     clear_selection()
 
 
-@pytest.mark.parametrize("case", CASES[::6], ids=repr)
-def test_against_torch(case: Case) -> None:
-    arrays = case.arrays()
-    run_device(case, arrays, *run_torch(case, arrays))
+@pytest.mark.parametrize("case, dtype", RUNS[::6], ids=run_id)
+def test_against_torch(case: Case, dtype: str) -> None:
+    arrays = case.arrays(dtype)
+    run_device(case, dtype, arrays, *run_torch(case, arrays, dtype))
 
 
 def test_random_programs() -> None:

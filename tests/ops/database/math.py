@@ -1,0 +1,46 @@
+"""Math functions."""
+from __future__ import annotations
+
+import math
+
+from .case import EDGES, Input, case
+
+case("exp", lambda x: x.exp(), (3, 4))
+case("exp_edges", lambda x: x.exp(), EDGES, grad=False)
+case("exp2", lambda x: x.exp2(), (3, 4))
+case("log", lambda x: x.log(), Input((3, 4), low=0.1, high=9))
+case("log2", lambda x: x.log2(), Input((3, 4), low=0.1, high=9))
+case("log10", lambda x: x.log10(), Input((3, 4), low=0.1, high=9))
+case("sqrt", lambda x: x.sqrt(), Input((3, 4), low=0.1, high=9))
+case("rsqrt", lambda x: x.rsqrt(), Input((3, 4), low=0.1, high=9))
+case("reciprocal", lambda x: x.reciprocal(), Input((3, 4), low=0.2))
+case("sin", lambda x: x.sin(), Input((3, 40), low=-30, high=30), atol=1e-5)
+case("cos", lambda x: x.cos(), Input((3, 40), low=-30, high=30), atol=1e-5)
+case("tan", lambda x: x.tan(), Input((3, 40), low=-1.4, high=1.4), rtol=1e-4)
+case("asin", lambda x: x.asin(), Input((3, 40), low=-0.95, high=0.95))
+case("acos", lambda x: x.acos(), Input((3, 40), low=-0.95, high=0.95), rtol=1e-4)
+case("atan", lambda x: x.atan(), Input((3, 40), low=-4, high=4), atol=1e-5, grad_atol=2e-3)
+case("sinh", lambda x: x.sinh(), (3, 4))
+case("cosh", lambda x: x.cosh(), (3, 4))
+case("tanh", lambda x: x.tanh(), Input((3, 40), low=-9, high=9))
+case("asinh", lambda x: x.asinh(), (3, 4))
+case("acosh", lambda x: x.acosh(), Input((3, 4), low=1.1, high=9))
+case("atanh", lambda x: x.atanh(), Input((3, 4), low=-0.9, high=0.9))
+case("erf", lambda x: x.erf(), Input((3, 40), low=-4, high=4), grad_atol=1e-4)
+case("sigmoid", lambda x: x.sigmoid(), Input((3, 40), low=-100, high=100))
+case("square", lambda x: x.square(), (3, 4))
+case("round", lambda x: x.round(), Input(data=[-2.5, -1.5, -0.5, -0.2, 0.0, 0.5, 1.5, 2.5, 2.6, 1e9, math.inf]),
+     grad=False)
+case("trunc", lambda x: x.trunc(), Input((3, 4), low=-9, high=9), grad=False)
+case("floor", lambda x: x.floor(), Input((3, 4), low=-9, high=9), grad=False)
+case("ceil", lambda x: x.ceil(), Input((3, 4), low=-9, high=9), grad=False)
+case("sign", lambda x: x.sign(), Input(data=[0.0, -0.0, 2.0, -3.0, math.inf]), grad=False)
+case("abs", lambda x: x.abs(), Input(data=[0.0, -0.0, 2.0, -3.0, math.inf]), grad=False)
+case("abs_grad", lambda x: x.abs(), (3, 4))
+case("isnan", lambda x: x.isnan(), EDGES, grad=False)
+case("isinf", lambda x: x.isinf(), EDGES, grad=False)
+case("isfinite", lambda x: x.isfinite(), EDGES, grad=False)
+case("isclose", lambda x: x.isclose(x.flip(0), equal_nan=True), EDGES, grad=False)
+case("clip", lambda x: x.clip(-1, 0.5), (3, 4))
+case("clip_edges", lambda x: x.clip(-1, 0.5), EDGES, grad=False)
+case("clamp_min", lambda x: x.clamp(min_=0.1), (3, 4), ref=lambda x: x.clamp(min=0.1))
