@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 import importlib
-import time
 
 import pytest
 
 import tinyhost.uop.rules as rules
+from tests.counting import calls
 from tinyhost.dtype import dtypes
 from tinyhost.ops import Ops
 from tinyhost.uop import PatternMatcher, UOp, graph_rewrite
@@ -67,15 +67,9 @@ def _index(k: int) -> UOp:
 
 
 def test_a_typical_index_is_cheap() -> None:
+    """24 nodes: 230 us on a machine of 2026."""
     simplify(_index(0))
-    times = []
-    for k in range(1, 30):
-        u = _index(k)
-        start = time.perf_counter()
-        simplify(u)
-        times.append(time.perf_counter() - start)
-    # 230 us on a quiet machine for 24 nodes; tests run on busy ones
-    assert min(times) < 2e-3, f"{min(times) * 1e6:.0f} us"
+    assert max(calls(lambda k=k: simplify(_index(k))) for k in range(1, 30)) < 1500
 
 
 def test_rules_that_undo_each_other_are_reported() -> None:

@@ -1,6 +1,7 @@
 """How much a program computes and moves: FLOPs, bytes loaded and stored, distinct bytes touched."""
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from tinyhost.ops import AddrSpace, GroupOp, Ops
@@ -33,19 +34,29 @@ def estimate(uops: list[UOp]) -> Estimates:
             if storage is not None and storage.arg.addrspace is not AddrSpace.REG:
                 size = times * _lanes(u.src[0]) * u.src[0].dtype.itemsize
                 lds = lds + size
-                if storage.op is Ops.PARAM:
+                if storage.op is Ops.PARAM and storage.arg.name != "scratch":  # the arena stays in caches
                     touched[storage, op] = touched.get((storage, op), 0) + size
     mem: Any = 0
     for (storage, _), size in touched.items():
         whole = (storage.arg.size or 0) * storage.dtype.itemsize
-        mem = mem + (min(size, whole) if isinstance(size, int) else size)
-    return Estimates(ops, lds, mem)
+        mem = mem + (min(size, whole) if isinstance(size, int | Fraction) else size)
+    return Estimates(_whole(ops), _whole(lds), _whole(mem))
+
+
+def _whole(total: Any) -> Any:
+    return round(total) if isinstance(total, Fraction) else total
 
 
 def _number(u: UOp) -> Any:
+    """A loop bound; one that differs between threads counts as the mean over them."""
     if u.is_const:
         return int(u.const_value)
-    return max(int(u.vmax), 0) if any(x.op is Ops.PARAM and x.arg.name == "core_id" for x in u.toposort()) else u
+    core = next((x for x in u.toposort() if x.op is Ops.PARAM and x.arg.name == "core_id"), None)
+    if core is None:
+        return u
+    cores = range(core.arg.vmin_vmax[1] + 1)
+    bounds = [u.substitute({core: core.const_like(c)}).simplify() for c in cores]
+    return Fraction(sum(max(int(b.vmax), 0) for b in bounds), len(cores))
 
 
 def _lanes(u: UOp) -> int:
