@@ -87,12 +87,12 @@ class Devices:
 
     # opening
 
-    def __getitem__(self, device: str) -> Compiled:
+    def __getitem__(self, ix: str) -> Compiled:
         """The opened device; opens it on first use."""
-        found = self._checked.get(device)
+        found = self._checked.get(ix)
         if found is not None and found[0] is DEV.value:
             return found[1]
-        return self._find(device)
+        return self._find(ix)
 
     def _find(self, device: str) -> Compiled:
         name = self.canonicalize(device)
@@ -123,10 +123,10 @@ class Devices:
                 opening.announce(opened)
         return opened
 
-    def get_class(self, device: str) -> type[Any]:
+    def get_class(self, ix: str) -> type[Any]:
         """The device's class, imported but not opened."""
         from tinyhost.device import opening
-        return opening.device_class(self.canonicalize(device).partition(":")[0])
+        return opening.device_class(self.canonicalize(ix).partition(":")[0])
 
     def get_available_devices(self) -> Iterator[str]:
         """Names of the installed devices that open here and run kernels, one after the other; opens each."""

@@ -124,6 +124,14 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin, WalkMixin):
     def __repr__(self) -> str:
         return str(service("repr")(self))
 
+    def argstr(self) -> str:
+        """The arg as listings show it."""
+        return str(service("argstr")(self))
+
+    def tagstr(self) -> str:
+        """``, tag=...`` as listings show it, "" without a tag."""
+        return str(service("tagstr")(self))
+
     def replace(self, **kwargs: Any) -> UOp:
         """The node with op, src, arg or tag exchanged."""
         new = UOp(kwargs.pop("op", self.op), kwargs.pop("src", self.src), kwargs.pop("arg", self.arg),
@@ -390,10 +398,10 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin, WalkMixin):
         """A root over effects."""
         return UOp(Ops.SINK, tuple(s for s in srcs if s is not None), arg, tag)
 
-    def group(*srcs: UOp | None) -> UOp:
-        """An unordered merge of effects."""
+    def group(*srcs: UOp | None, **kwargs: Any) -> UOp:
+        """An unordered merge of effects; a single one is itself unless ``arg`` or ``tag`` is given."""
         real = tuple(s for s in srcs if s is not None)
-        return real[0] if len(real) == 1 else UOp(Ops.GROUP, real)
+        return real[0] if len(real) == 1 and not kwargs else UOp(Ops.GROUP, real, **kwargs)
 
     def maketuple(*srcs: UOp) -> UOp:
         """Several values as one body."""

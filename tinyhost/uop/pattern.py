@@ -268,9 +268,12 @@ Candidate = tuple[bool, Callable[..., Any], Rule]
 
 
 class PatternMatcher:
-    """An ordered list of rules; the first one that changes a node wins. ``a + b`` tries a's rules first."""
+    """An ordered list of rules; the first one that changes a node wins. ``a + b`` tries a's rules first.
 
-    def __init__(self, patterns: Sequence[tuple[UPat, Callable[..., UOp | None]]]) -> None:
+    ``compiled`` is accepted for programs that say it; a rule is always compiled, when it is first tried.
+    """
+
+    def __init__(self, patterns: Sequence[tuple[UPat, Callable[..., UOp | None]]], compiled: bool = True) -> None:
         self.patterns = list(patterns)
         self._rules: list[Rule] | None = None
         self._table: dict[tuple[Ops, ...], tuple[Candidate, ...]] = {}

@@ -15,6 +15,8 @@ _LAZY = {
     "render": "tinyhost.uop.printing:render",
     "pyrender": "tinyhost.uop.printing:pyrender",
     "repr": "tinyhost.uop.printing:tree",
+    "argstr": "tinyhost.uop.printing:argstr",
+    "tagstr": "tinyhost.uop.printing:tagstr",
     "min_max": "tinyhost.uop.bounds:min_max",
     "flatten": "tinyhost.uop.flat:flatten",
     "unflatten": "tinyhost.uop.flat:unflatten",

@@ -29,6 +29,27 @@ def next_buffer_slot() -> int:
         return _last_slot
 
 
+def _run_in(m: Any) -> int | None:
+    """Where a movement op's result starts in its source, None unless it is one run of it in order."""
+    if m.op in (Ops.RESHAPE, Ops.DETACH):
+        return 0
+    shape = m.src[0].shape
+    if not all(isinstance(d, int) for d in (*shape, *m.shape)):
+        return None
+    if m.op is Ops.PERMUTE:
+        kept = [axis for axis in m.marg if shape[axis] != 1]
+        return 0 if kept == sorted(kept) else None
+    if m.op is not Ops.SHRINK:
+        return 0 if m.shape == shape else None
+    offset, pitch, inner_cut = 0, 1, False
+    for d, (start, size) in zip(reversed(shape), reversed(m.marg)):
+        if inner_cut and size != 1:
+            return None
+        inner_cut |= size != d
+        offset, pitch = offset + start * pitch, pitch * d
+    return offset
+
+
 class StorageMixin(NodeFields):
     """Constructors and questions around storage."""
 
@@ -97,6 +118,26 @@ class StorageMixin(NodeFields):
         while u.op in _VIEWS:
             u = u.src[0]
         return u
+
+    def contiguous_view(self) -> tuple[Self, int] | None:
+        """(base, offset in elements) where this value is one run of its base in order, else None."""
+        movement: list[Self] = []
+        u = self
+        while u.op in _VIEWS:
+            movement.append(u)
+            u = u.src[0]
+        offset = 0
+        for m in reversed(movement):
+            step = _run_in(m)
+            if step is None:
+                return None
+            offset += step
+        return u, offset
+
+    def contiguous_view_offset(self) -> int | None:
+        """Offset in elements of ``contiguous_view``, None where there is none."""
+        view = self.contiguous_view()
+        return None if view is None else view[1]
 
     @property
     def without_after(self) -> Self:

@@ -15,6 +15,10 @@ from tinyhost.uop.fields import UNSET, NodeFields, sint
 from tinyhost.uop.info import BufferizeOpts, CallInfo
 
 
+def _strong(dtype: DType) -> DType | None:
+    return None if dtype in dtypes.weaks else dtype
+
+
 class StructureMixin(NodeFields):
     """Constructors of nodes over nodes."""
 
@@ -22,11 +26,11 @@ class StructureMixin(NodeFields):
 
     # *** ranges and launch indices ***
     @classmethod
-    def range(cls, end: sint, axis_id: Any, axis_type: AxisType = AxisType.WEAK, *more: Any,
-              src: tuple[Self, ...] = ()) -> Self:
+    def range(cls, end: sint, axis_id: Any, axis_type: AxisType = AxisType.WEAK, *arg: Any,
+              dtype: DType = dtypes.weakint, src: tuple[Self, ...] = (), **kwargs: Any) -> Self:
         """A loop variable from 0 to ``end`` - 1; its arg is (axis id, sub ids ..., kind)."""
-        arg = (*axis_id, axis_type, *more) if isinstance(axis_id, tuple) else (axis_id, axis_type, *more)
-        return cls(Ops.RANGE, (cls._const(end), *src), arg)
+        ids = axis_id if isinstance(axis_id, tuple) else (axis_id,)
+        return cls(Ops.RANGE, (cls._const(end, _strong(dtype)), *src), (*ids, axis_type, *arg), **kwargs)
 
     @classmethod
     def loop(cls, axis_id: int, *arg: Any) -> Self:
@@ -34,42 +38,42 @@ class StructureMixin(NodeFields):
         return cls(Ops.RANGE, (cls(Ops.NOOP),), (axis_id, AxisType.WEAK, *arg))
 
     @classmethod
-    def special(cls, end: sint, name: str) -> Self:
+    def special(cls, end: sint, name: str, dtype: DType = dtypes.weakint) -> Self:
         """A hardware launch index below ``end``."""
-        return cls(Ops.SPECIAL, (cls._const(end),), name)
+        return cls(Ops.SPECIAL, (cls._const(end, _strong(dtype)),), name)
 
     # *** memory and structure ***
-    def index(self, *srcs: Any) -> Self:
+    def index(self, *srcs: Any, **kwargs: Any) -> Self:
         """Element or gather along the leading axes; Python ints become literals, None is skipped."""
         idx = tuple(self._const(s) for s in srcs if s is not None)
         if self.op is Ops.STACK and len(idx) == 1 and idx[0].op is Ops.CONST and isinstance(idx[0].arg, int):
             return self.src[idx[0].arg]
-        return type(self)(Ops.INDEX, (self, *idx))
+        return type(self)(Ops.INDEX, (self, *idx), **kwargs)
 
-    def load(self, *src: Self) -> Self:
+    def load(self, *src: Self, **kwargs: Any) -> Self:
         """Read this place; ``src`` is () or (value where the gate is false, gate)."""
-        return type(self)(Ops.LOAD, (self, *src))
+        return type(self)(Ops.LOAD, (self, *src), **kwargs)
 
-    def store(self, src: Any, gate: Self | None = None) -> Self:
+    def store(self, src: Any, gate: Self | None = None, **kwargs: Any) -> Self:
         """Write to this place."""
         value = src if isinstance(src, StructureMixin) else self.const_like(src)
-        return type(self)(Ops.STORE, (self, value) if gate is None else (self, value, gate))
+        return type(self)(Ops.STORE, (self, value) if gate is None else (self, value, gate), **kwargs)
 
     def end(self, *src: Self) -> Self:
         """Close the ranges ``src`` around this effect."""
         return type(self)(Ops.END, (self, *src)) if src else self
 
-    def after(self, *src: Self) -> Self:
+    def after(self, *src: Self, **kwargs: Any) -> Self:
         """This value as of after ``src``."""
-        return type(self)(Ops.AFTER, (self, *src)) if src else self
+        return type(self)(Ops.AFTER, (self, *src), **kwargs) if src else self
 
     def barrier(self, *src: Self) -> Self:
         """A workgroup barrier after this and ``src``."""
         return type(self)(Ops.BARRIER, (self, *src))
 
-    def reduce(self, *src: Self, arg: Any) -> Self:
+    def reduce(self, *src: Self, arg: Any, **kwargs: Any) -> Self:
         """Combine over the ranges ``src``; a bare op means the ranged form."""
-        return type(self)(Ops.REDUCE, (self, *src), arg if isinstance(arg, tuple) else (arg, 0))
+        return type(self)(Ops.REDUCE, (self, *src), arg if isinstance(arg, tuple) else (arg, 0), **kwargs)
 
     def gettuple(self, idx: int) -> Self:
         """One value of a FUNCTION or TUPLE."""
@@ -116,10 +120,10 @@ class StructureMixin(NodeFields):
         operands, tag = self.src if src is None else src, self.tag if tag is UNSET else tag
         return type(self)(Ops.INS, operands, (arg, dtype or self.dtype), tag)
 
-    def contract(self, *ranges: Self) -> Self:
-        """A STACK of the value at every index of the literal ``ranges``, the last one running fastest."""
-        places = itertools.product(*[range(int(r.bounds[1]) + 1) for r in ranges])
-        lanes = [self.substitute({r: self._const(i) for r, i in zip(ranges, at, strict=True)}) for at in places]
+    def contract(self, *rngs: Self) -> Self:
+        """A STACK of the value at every index of the literal ``rngs``, the last one running fastest."""
+        places = itertools.product(*[range(int(r.bounds[1]) + 1) for r in rngs])
+        lanes = [self.substitute({r: self._const(i) for r, i in zip(rngs, at, strict=True)}) for at in places]
         return type(self)(Ops.STACK, tuple(lanes))
 
     def broadcast(self, count: int) -> Self:
@@ -128,9 +132,9 @@ class StructureMixin(NodeFields):
 
     @classmethod
     def wmma(cls, a: Self, b: Self, acc: Self, dims: tuple[int, int, int], device: str, threads: int,
-             axes: Any = None) -> Self:
+             tc_upcast_axes: Any = None) -> Self:
         """A matrix multiply-accumulate of ``dims`` (N, M, K) on the tensor cores of ``device``."""
-        return cls(Ops.WMMA, (a, b, acc), (dims, a.dtype, device, threads, axes))
+        return cls(Ops.WMMA, (a, b, acc), (dims, a.dtype, device, threads, tc_upcast_axes))
 
     @classmethod
     def custom_function(cls, name: str, *src: Self) -> Self:
