@@ -1,0 +1,1 @@
+"""Devices driven from user space: memory, signals, rings and command streams of no particular hardware."""
