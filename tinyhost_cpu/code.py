@@ -19,7 +19,8 @@ class Segment:
     def __init__(self, code: bytes) -> None:
         if not code:
             raise ValueError("a program without code cannot be loaded")
-        self._area = mmap.mmap(-1, -(-len(code) // mmap.PAGESIZE) * mmap.PAGESIZE)
+        size = -(-len(code) // mmap.PAGESIZE) * mmap.PAGESIZE
+        self._area = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self._area.write(code)
         self._pin = ctypes.c_ubyte.from_buffer(self._area)
         self.address = ctypes.addressof(self._pin)

@@ -5,38 +5,15 @@ part. Scratch memory of a kernel belongs to the thread that runs it and is kept 
 """
 from __future__ import annotations
 
-import ctypes
 import math
-import threading
 import time
 from typing import Any
 
-from tinyhost.dtype import dtypes
 from tinyhost.plugin.v1 import Compiled, DeviceSpec, Program, Target, TinyELF
-from tinyhost_cpu import workers
 from tinyhost_cpu.code import Segment
-from tinyhost_cpu.memory import CPUAllocator, Memory, allocate
-
-_CTYPES = {
-    dtypes.bool: ctypes.c_bool, dtypes.int8: ctypes.c_int8, dtypes.uint8: ctypes.c_uint8, dtypes.int16: ctypes.c_int16,
-    dtypes.uint16: ctypes.c_uint16, dtypes.int32: ctypes.c_int32, dtypes.uint32: ctypes.c_uint32,
-    dtypes.int64: ctypes.c_int64, dtypes.uint64: ctypes.c_uint64, dtypes.float32: ctypes.c_float,
-    dtypes.float64: ctypes.c_double}
-
-
-class _Scratch(threading.local):
-    """Memory of the running thread that one kernel after the other uses."""
-
-    memory: Memory | None = None
-
-    def address(self, size: int) -> int:
-        """At least ``size`` bytes."""
-        if self.memory is None or self.memory.size < size:
-            self.memory = allocate(size)
-        return self.memory.address
-
-
-_scratch = _Scratch()
+from tinyhost_cpu.memory import CPUAllocator, Memory
+from tinyhost_cpu.native.layout import argument_words
+from tinyhost_cpu.workers import pool
 
 
 class CPUProgram(Program):
@@ -48,14 +25,13 @@ class CPUProgram(Program):
         super().__init__(dev, elf)
         self.segment = Segment(elf.lib)
         self._buffers = sum(name is None for name, _, _, _ in elf.signature)
-        storage = sum(shape != () for _, _, _, shape in elf.signature)
         arenas = [(i, dtype.itemsize * math.prod(shape)) for i, (name, _, dtype, shape) in enumerate(elf.signature)
                   if name is not None and shape != ()]
         if len(arenas) > 1:
             raise ValueError(f"kernel {elf.name} asks for {len(arenas)} scratch arenas; a CPU kernel has one")
+        if floats := [name for name, _, dtype, shape in elf.signature if shape == () and dtype.is_float]:
+            raise ValueError(f"kernel {elf.name} takes float scalars {floats}; a CPU kernel takes integers")
         self._scratch_at, self._scratch_bytes = arenas[0] if arenas else (-1, 0)
-        scalars: list[Any] = [_CTYPES[dtype] for _, _, dtype, shape in elf.signature if shape == ()]
-        self._call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * storage, *scalars)(self.segment.address)
 
     def __call__(self, *bufs: Memory, global_size: tuple[int, ...] = (1, 1, 1),
                  local_size: tuple[int, ...] | None = None, vals: tuple[int | None, ...] = (),
@@ -65,17 +41,17 @@ class CPUProgram(Program):
         start = time.perf_counter() if wait else 0.0
         addresses = [b.address for b in bufs]
         if None in vals and global_size[0] > 1:
-            workers.workers.run(lambda core: self._run(addresses, vals, core), global_size[0])
+            words = [self._words(addresses, vals, core) for core in range(global_size[0])]
+            pool().run(self.elf.name, self.segment.address, words)
         else:
-            self._run(addresses, vals, 0)
+            pool().call(self.elf.name, self.segment.address, self._words(addresses, vals, 0))
         return time.perf_counter() - start if wait else None
 
-    def _run(self, addresses: list[int], vals: tuple[int | None, ...], core: int) -> None:
-        """The part of one thread; None among the scalars is its number."""
-        if self._scratch_at >= 0:
-            at = self._scratch_at
-            addresses = [*addresses[:at], _scratch.address(self._scratch_bytes), *addresses[at:]]
-        self._call(*addresses, *[core if v is None else v for v in vals])
+    def _words(self, addresses: list[int], vals: tuple[int | None, ...], core: int) -> Any:
+        """Arguments of one thread's part; None among the scalars is its number."""
+        if (at := self._scratch_at) >= 0:
+            addresses = [*addresses[:at], pool().scratch(core, self._scratch_bytes), *addresses[at:]]
+        return argument_words([*addresses, *[core if v is None else v for v in vals]])
 
 
 class CPUDevice(Compiled):

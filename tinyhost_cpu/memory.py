@@ -43,7 +43,8 @@ def allocate(size: int) -> Memory:
 
 
 def _huge(size: int) -> Memory:
-    area = mmap.mmap(-1, size + HUGE)
+    # private: a forked child gets its own copy, and the system gives huge pages, which shared memory rarely gets
+    area = mmap.mmap(-1, size + HUGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         area.madvise(mmap.MADV_HUGEPAGE)
     start = ctypes.addressof(ctypes.c_ubyte.from_buffer(area))

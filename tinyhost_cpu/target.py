@@ -6,7 +6,7 @@ import platform
 from tinyhost.env import NUM_CPU_THREADS
 from tinyhost.errors import RendererUnavailable
 from tinyhost.plugin.v1 import Capabilities, ProbeResult, Target, Tier
-from tinyhost_cpu.workers import available_cpus
+from tinyhost_cpu.cpus import available_cpus
 from tinyhost_cpu.x86 import caps
 
 

@@ -274,6 +274,13 @@ JNS           | rel32                               | D    | 0F 89 cd
 @ 2A JMP; jump
 JMP           | rel8                                | D    | EB cb
 JMP           | rel32                               | D    | E9 cd
+JMP           | r/m64                               | M    | FF /4
+@ 2A CALL; jump
+CALL          | r/m64                               | M    | FF /2
+@ 2B SYSCALL; jump; flags=rw
+SYSCALL       |                                     | ZO   | 0F 05
+@ 2B PAUSE; fence
+PAUSE         |                                     | ZO   | F3 90
 @ 2B PUSH; store
 PUSH          | r64                                 | O    | 50+ro
 @ 2B POP; load

@@ -1,0 +1,71 @@
+"""Small machine-code functions for tests of workers."""
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from tinyhost_cpu.code import Segment
+from tinyhost_cpu.native.assembler import RAX, RCX, RDI, RDX, RSI, Assembler, at
+from tinyhost_cpu.native.layout import argument_words
+from tinyhost_cpu.x86.insns import X86Ops as X
+
+
+@functools.cache
+def function(build: Callable[[Assembler], None]) -> Segment:
+    """``build``, then a return; the code stays for good."""
+    a = Assembler()
+    build(a)
+    a.put(X.RET)
+    return Segment(a.finish())
+
+
+def add(a: Assembler) -> None:
+    """``*p += n``"""
+    a.put(X.ADD, at(RDI), RSI, lock=True)
+
+
+def count_down(a: Assembler) -> None:
+    """Take ``n`` steps, then ``*p += 1``."""
+    a.label("loop")
+    a.put(X.SUB, RSI, 1)
+    a.jump(X.JNE, "loop")
+    a.put(X.ADD, at(RDI), 1, lock=True)
+
+
+def read(a: Assembler) -> None:
+    """Read ``*p``."""
+    a.put(X.MOV, RAX, at(RDI))
+
+
+def divide(a: Assembler) -> None:
+    """1 / n"""
+    a.number(RAX, 1)
+    a.number(RDX, 0)
+    a.put(X.MOV, RCX, RSI)
+    a.put(X.DIV, RCX)
+
+
+def wait_for(a: Assembler) -> None:
+    """Until ``*p`` is not 0."""
+    a.label("loop")
+    a.put(X.PAUSE)
+    a.put(X.CMP, at(RDI), 0)
+    a.jump(X.JE, "loop")
+
+
+class Cell:
+    """A number in memory that functions work on."""
+
+    def __init__(self, value: int = 0) -> None:
+        self.memory = (ctypes.c_int64 * 1)(value)
+        self.address = ctypes.addressof(self.memory)
+
+    @property
+    def value(self) -> int:
+        return self.memory[0]
+
+    def words(self, *more: int) -> Any:
+        """Arguments: the address, then ``more``."""
+        return argument_words([self.address, *more])

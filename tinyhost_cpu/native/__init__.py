@@ -1,0 +1,1 @@
+"""Threads of the host that run generated code from rings, without Python between one kernel and the next."""
