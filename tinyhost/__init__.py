@@ -8,9 +8,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tinyhost import array_api as array_api
     from tinyhost import nn as nn
     from tinyhost._reset import reset as reset
+    from tinyhost.array_api import from_dlpack as from_dlpack
     from tinyhost.device import Device as Device
+    from tinyhost.download import fetch as fetch
     from tinyhost.dtype import dtypes as dtypes
     from tinyhost.env import Context as Context
     from tinyhost.env import getenv as getenv
@@ -22,19 +25,21 @@ if TYPE_CHECKING:
     from tinyhost.uop import Variable as Variable
 
 __version__ = "0.1.0"
-__all__ = ["Context", "Device", "GlobalCounters", "Tensor", "TinyJit", "UOp", "Variable", "dtypes", "function",
-           "getenv", "nn", "reset"]
+__all__ = ["Context", "Device", "GlobalCounters", "Tensor", "TinyJit", "UOp", "Variable", "array_api", "dtypes", "fetch",
+           "from_dlpack", "function", "getenv", "nn", "reset"]
 
 _HOME = {
     "Context": "tinyhost.env", "getenv": "tinyhost.env", "Device": "tinyhost.device", "dtypes": "tinyhost.dtype",
     "function": "tinyhost.function", "GlobalCounters": "tinyhost.helpers", "TinyJit": "tinyhost.jit",
-    "Tensor": "tinyhost.tensor", "UOp": "tinyhost.uop", "Variable": "tinyhost.uop", "reset": "tinyhost._reset",
+    "fetch": "tinyhost.download", "Tensor": "tinyhost.tensor",
+    "UOp": "tinyhost.uop", "Variable": "tinyhost.uop", "reset": "tinyhost._reset",
+    "from_dlpack": "tinyhost.array_api",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name == "nn":
-        return importlib.import_module("tinyhost.nn")
+    if name in ("array_api", "nn"):
+        return importlib.import_module(f"tinyhost.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'tinyhost' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME[name]), name)

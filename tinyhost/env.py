@@ -320,6 +320,8 @@ DEBUG = ContextVar("DEBUG", 0,
                    "0 silent, 1 devices, schedules, 2 a line per kernel, 3 opts, 4 source, 5 graphs, 7 code, 8 cache")
 NO_COLOR = ContextVar("NO_COLOR", "", "any text: no ANSI colors")
 TRACK_MATCH_STATS = ContextVar("TRACK_MATCH_STATS", 0, "1 counts and times rewrite rules, 2 keeps each rewrite")
+TRACEMETA = ContextVar("TRACEMETA", 1, "0 does not note the lines that build tensors, which errors name",
+                       choices=(0, 1))
 PROFILE = ContextVar("PROFILE", 0, "1 records host and device events")
 
 # Checks
@@ -333,6 +335,7 @@ DEFAULT_FLOAT = ContextVar("DEFAULT_FLOAT", "", "dtype of python floats, float32
 DEFAULT_INT = ContextVar("DEFAULT_INT", "", "dtype of python integers, int32 when empty")
 SUM_DTYPE = ContextVar("SUM_DTYPE", "", "smallest dtype float sums accumulate in, float32 when empty")
 TRAINING = ContextVar("TRAINING", 0, "1 makes layers behave as in training", choices=(0, 1))
+FUSE_OPTIM = ContextVar("FUSE_OPTIM", 0, "1 makes optimizers update all parameters as one vector", choices=(0, 1))
 EMULATED_DTYPES = ContextVar("EMULATED_DTYPES", "",
                              "comma list of dtypes a renderer must not use natively", codegen=True)
 TRANSCENDENTAL = ContextVar("TRANSCENDENTAL", 1, "2 computes exp2, log2 and sin by our polynomials everywhere",
@@ -343,10 +346,21 @@ NOOPT = ContextVar("NOOPT", 0, "1 applies no kernel optimisation", codegen=True)
 BEAM = ContextVar("BEAM", 0,
                   "width of the search over kernel optimisations, 0 for the hand rules", codegen=True, minimum=0)
 SPLIT_REDUCEOP = ContextVar("SPLIT_REDUCEOP", 1, "0 never splits a large reduction into two kernels", codegen=True)
+RING = ContextVar("RING", 1, "0 never combines values in a ring of devices, 1 large ones, 2 always", codegen=True,
+                  choices=(0, 1, 2))
+ALL2ALL = ContextVar("ALL2ALL", 0, "1 combines large values a part on each device, 2 all values", codegen=True,
+                     choices=(0, 1, 2))
+RING_ALLREDUCE_THRESHOLD = ContextVar("RING_ALLREDUCE_THRESHOLD", 256_000,
+                                      "elements above which a value is large to RING and ALL2ALL", codegen=True,
+                                      minimum=0)
+ALLREDUCE_CAST = ContextVar("ALLREDUCE_CAST", 0,
+                            "1 combines sums of half and bfloat16 values over devices in that dtype", codegen=True,
+                            choices=(0, 1))
 MAX_KERNEL_BUFFERS = ContextVar("MAX_KERNEL_BUFFERS", 0,
                                 "most buffers of one kernel, 0 for the device's limit", codegen=True, minimum=0)
 MAX_KERNEL_OPS = ContextVar("MAX_KERNEL_OPS", 0,
                             "most ops of one kernel, 0 for the device's limit", codegen=True, minimum=0)
+WINO = ContextVar("WINO", 0, "1 computes convolutions of extent 3 and stride 1 by Winograd's transforms", choices=(0, 1))
 NUM_CPU_THREADS = ContextVar("NUM_CPU_THREADS", 0,
                              "threads of one CPU kernel, 0 for all cores this process may use", codegen=True, minimum=0)
 

@@ -8,7 +8,8 @@
     |   |-- DeviceNotFound(ValueError)        no installed distribution offers that name (a typo, a missing package)
     |   |-- DeviceAmbiguous(ValueError)       more than one installed distribution offers it
     |   |-- DeviceUnavailable                 installed, but it does not open here (driver, hardware, library)
-    |   `-- DeviceUsageError                  ALLOW_DEVICE_USAGE=0 forbids opening devices
+    |   |-- DeviceUsageError                  ALLOW_DEVICE_USAGE=0 forbids opening devices
+    |   `-- KernelFault                       a kernel ended with a fault of the hardware, or does not end
     |-- RendererError(RuntimeError)
     |   |-- RendererNotFound(ValueError)      the device has no renderer of that name
     |   `-- RendererUnavailable               it exists, but what it needs is missing here
@@ -25,6 +26,11 @@
     |-- CompileError(RuntimeError)            a renderer or compiler rejected a program
     |-- KernelOptError(ValueError)            an Opt cannot be applied to this kernel
     |-- JitError(RuntimeError)
+    |-- PlacementError(RuntimeError)          operands lie on different devices
+    |-- GradientError(RuntimeError)           there is no gradient, or none that is right
+    |-- CallError(TypeError)                  arguments do not fit the parameters of a function
+    |-- ExchangeError(BufferError)            memory cannot be shared with another library
+    |-- DownloadError(OSError)                a file of the network cannot be had
     `-- OutOfMemory(MemoryError)
 
     TinyhostWarning(UserWarning)
@@ -32,13 +38,38 @@
     |-- PluginWarning                         a plugin that nobody asked for is left out
     `-- FallbackWarning                       a device was chosen although a better one was rejected
 
-A message says what was asked, the values, why it cannot be, and what to do. Everything here takes one string.
+A message says what was asked, the values, why it cannot be, and what to do. Everything here takes one string, and notes
+the line of the program that called into this package: the last lines of a traceback are ours, not the user's.
 """
 from __future__ import annotations
+
+import linecache
+import os
+import sys
+from types import FrameType
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def _calling_line() -> str | None:
+    """``file:line, in function: source`` of the innermost frame outside of this package."""
+    f: FrameType | None = sys._getframe(2)
+    while f is not None and f.f_code.co_filename.startswith((_HERE, "<frozen")):
+        f = f.f_back
+    if f is None:
+        return None
+    source = linecache.getline(f.f_code.co_filename, f.f_lineno).strip()
+    place = f"{f.f_code.co_filename}:{f.f_lineno}, in {f.f_code.co_name}"
+    return f"{place}: {source}" if source else place
 
 
 class TinyhostError(Exception):
     """Root of every exception the core raises on purpose."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        if (line := _calling_line()) is not None:
+            self.add_note(f"called at {line}")
 
     def __str__(self) -> str:
         # KeyError would print the repr of its message; ours are sentences
@@ -75,6 +106,10 @@ class DeviceUnavailable(DeviceError):
 
 class DeviceUsageError(DeviceError):
     """``ALLOW_DEVICE_USAGE=0`` forbids opening devices."""
+
+
+class KernelFault(DeviceError):
+    """A kernel ended with a fault of the hardware, or does not end."""
 
 
 class RendererError(TinyhostError, RuntimeError):
@@ -139,6 +174,26 @@ class KernelOptError(TinyhostError, ValueError):
 
 class JitError(TinyhostError, RuntimeError):
     """A captured function was used in a way it does not allow."""
+
+
+class PlacementError(TinyhostError, RuntimeError):
+    """Operands of one operation, or a value and the place it is written to, lie on different devices."""
+
+
+class GradientError(TinyhostError, RuntimeError):
+    """There is no gradient of that, or none that would be right."""
+
+
+class CallError(TinyhostError, TypeError):
+    """Number or shape of a call's arguments do not fit the parameters of its body."""
+
+
+class ExchangeError(TinyhostError, BufferError):
+    """Memory cannot be shared with another library in the way that was asked for."""
+
+
+class DownloadError(TinyhostError, OSError):
+    """A file of the network cannot be had, or arrived incomplete."""
 
 
 class OutOfMemory(TinyhostError, MemoryError):

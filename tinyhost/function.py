@@ -14,11 +14,13 @@ from typing import Any
 
 from tinyhost._tensor.core import TensorCore
 from tinyhost.device import Device
+from tinyhost.dtype import strong_dtype
 from tinyhost.env import Context
 from tinyhost.ops import AddrSpace, Ops
 from tinyhost.rng import state
 from tinyhost.tensor import Tensor
 from tinyhost.uop import UOp
+from tinyhost.uop.leaf import is_leaf, without_identity
 
 
 def function(fxn: Callable[..., Any] | None = None, *, precompile: bool = False, precompile_backward: bool = False,
@@ -71,7 +73,7 @@ def _inputs(root: Any) -> list[UOp]:
     while stack:
         x = stack.pop()
         if isinstance(x, TensorCore):
-            if x.uop.device is not None:
+            if x.uop.device is not None or (is_leaf(x.uop) and x.dtype.is_float):
                 found[x.uop] = None
         elif isinstance(x, UOp):
             if x.is_bound_var:
@@ -107,14 +109,19 @@ def _body(name: str, outputs: list[UOp], inputs: list[UOp], newest: int,
         raise RuntimeError(f"function {name} has {len(implicit)} implicit buffer(s), but allow_implicit=False: pass "
                            "the tensors that it reads as arguments")
     extra = {u: u.param_like(len(arguments) + i) for i, u in enumerate(hidden)}
-    return body.substitute(extra, walk=True), [*arguments, *hidden]
+    return without_identity(body.substitute(extra, walk=True)), [*(u.cast(strong_dtype(u.dtype)) for u in arguments), *hidden]
 
 
 def _with_params(body: UOp, arguments: list[UOp]) -> UOp:
     """Parameters in the place of the arguments; tensors first, as their parameters may have symbolic shapes."""
-    params = {u: u.param_like(i) for i, u in enumerate(arguments)}
+    params = {u: _param(u, i) for i, u in enumerate(arguments)}
     body = body.substitute({u: p for u, p in params.items() if not u.is_bound_var}, walk=True)
     return body.substitute({u: p for u, p in params.items() if u.is_bound_var}, walk=True)
+
+
+def _param(u: UOp, slot: int) -> UOp:
+    """The parameter for an argument; a weak number stays weak inside, so that it takes the dtype of its partner."""
+    return u.cast(strong_dtype(u.dtype)).param_like(slot).cast(u.dtype) if u.dtype.is_weak else u.param_like(slot)
 
 
 # *** nests of results ***

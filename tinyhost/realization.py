@@ -75,10 +75,15 @@ def _compute(roots: dict[UOp, None], do_update_stats: bool = True) -> dict[UOp, 
                 done = _compute(early)
             return _compute({u.substitute(done, walk=True): None for u in asked}, do_update_stats)
     effects = Effects(old)
-    for u in roots:
-        effects.add(u)
-    if effects:
-        run(plan_of(get_linear(effects.sink)), effects.params, effects.var_vals, do_update_stats)
+    try:
+        for u in roots:
+            effects.add(u)
+        if effects:
+            run(plan_of(get_linear(effects.sink)), effects.params, effects.var_vals, do_update_stats)
+    except Exception as e:
+        from tinyhost._tensor.blame import add_lines  # only where something failed
+        add_lines(e, roots)
+        raise
     history.forget(old)
     if effects.becomes:
         params: set[UOp] = set()

@@ -9,13 +9,13 @@ from tinyhost._tensor.autograd import AutogradTensor
 from tinyhost._tensor.call import CallTensor
 from tinyhost._tensor.dynamic import DynamicTensor
 from tinyhost._tensor.items import ItemTensor
-from tinyhost._tensor.random import RandomTensor
+from tinyhost._tensor.sharding import ShardingTensor
 from tinyhost._tensor.storage import StorageTensor
 
 __all__ = ["Tensor"]
 
 
-class Tensor(ItemTensor, CallTensor, RandomTensor, AutogradTensor, DynamicTensor, StorageTensor):
+class Tensor(ShardingTensor, ItemTensor, CallTensor, AutogradTensor, DynamicTensor, StorageTensor):
     """An n-dimensional array whose value is computed when it is read or realized.
 
     >>> (Tensor([1, 2, 3]) * 2).tolist()

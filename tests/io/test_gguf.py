@@ -12,11 +12,13 @@ from tests.io.fuzzing import fuzz, holds
 from tinyhost import Tensor, dtypes
 from tinyhost.io import gguf_load
 from tinyhost.io.ggml import GGML_TYPES, dequantize
+from tinyhost.io.ggml_grids import GRIDS
 
 # where the float16 scales of a block lie, so that random blocks have scales of a usual size
 SCALES = {"Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0], "IQ4_NL": [0], "MXFP4": [],
-          "Q2_K": [80, 82],
-          "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208], "IQ4_XS": [0], "TQ1_0": [52], "TQ2_0": [64]}
+          "NVFP4": [], "Q1_0": [0], "Q2_K": [80, 82], "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208],
+          "Q8_K": [], "IQ4_XS": [0], "IQ2_XXS": [0], "IQ2_XS": [0], "IQ2_S": [0], "IQ3_XXS": [0], "IQ3_S": [0],
+          "IQ1_S": [0], "IQ1_M": [], "TQ1_0": [52], "TQ2_0": [64]}
 QUANTISED = {t.name: number for number, t in GGML_TYPES.items() if t.read is not None}
 REASON = "the reference dequantisers and the writer are in the package gguf: pip install gguf"
 
@@ -29,10 +31,33 @@ def blocks(name: str, count: int) -> np.ndarray:
         raw[:, at:at + 2] = rng.uniform(-1, 1, count).astype(np.float16).view(np.uint8).reshape(count, 2)
     if name == "MXFP4":
         raw[:, 0] = np.resize([0, 1, 2, 100, 126, 127, 128, 200, 250], count)
+    if name == "Q8_K":
+        raw[:, 0:4] = rng.uniform(-1, 1, count).astype(np.float32).view(np.uint8).reshape(count, 4)
+    if name == "IQ1_M":  # its scale lies in the highest four bits of four words
+        d, words = rng.uniform(-1, 1, count).astype(np.float16).view(np.uint16), raw[:, 48:56].copy().view(np.uint16)
+        for i in range(4):
+            words[:, i] = (words[:, i] & 0xFFF) | (((d >> (4 * i)) & 15) << 12)
+        raw[:, 48:56] = words.view(np.uint8)
     return raw
 
 
-@pytest.mark.parametrize("name", QUANTISED)
+def test_every_type_has_its_block_size():
+    gguf = pytest.importorskip("gguf", reason=REASON)
+    for number, (elements, size) in gguf.constants.GGML_QUANT_SIZES.items():
+        kind = GGML_TYPES[int(number)]
+        assert kind.name == number.name and (kind.name == "Q8_1" or (kind.elements, kind.bytes) == (elements, size))
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_grids_against_the_reference(name: str):
+    gguf = pytest.importorskip("gguf", reason=REASON)
+    theirs = getattr(gguf.quants, "IQ1_S" if name == "IQ1" else name)
+    theirs.init_grid()
+    points = np.frombuffer(GRIDS[name].table(), np.int8).reshape(-1, GRIDS[name].digits)
+    assert points.shape == theirs.grid_shape and (points == theirs.grid.reshape(theirs.grid_shape)).all()
+
+
+@pytest.mark.parametrize("name", sorted(QUANTISED.keys() - {"Q1_0", "Q8_K"}))  # these two are worked out by hand below
 def test_blocks_against_the_reference(name: str):
     gguf = pytest.importorskip("gguf", reason=REASON)
     kind, raw = GGML_TYPES[QUANTISED[name]], blocks(name, 40)
@@ -51,6 +76,15 @@ def test_a_product_with_quantised_weights():
     np.testing.assert_allclose((Tensor(x.astype(np.float32)) @ weights.T).numpy(), want, rtol=1e-5, atol=1e-3)
 
 
+@pytest.mark.parametrize("name", ["Q4_K", "IQ2_S", "IQ4_NL", "TQ1_0", "NVFP4"])
+def test_blocks_on_another_device(name: str):
+    kind, raw = GGML_TYPES[QUANTISED[name]], blocks(name, 2)
+    got = dequantize(Tensor(raw.reshape(-1), device="PYTHON"), kind, (2, kind.elements))
+    assert got.device == "PYTHON"
+    np.testing.assert_allclose(got.numpy(), dequantize(Tensor(raw.reshape(-1)), kind, (2, kind.elements)).numpy(),
+                               rtol=1e-6)
+
+
 def half(x: float) -> bytes:
     return struct.pack("<e", x)
 
@@ -65,6 +99,10 @@ BY_HAND: dict[str, tuple[bytes, list[float]]] = {
     "MXFP4": (bytes([128]) + bytes([0x97] * 16), [12] * 16 + [-1] * 16),
     "Q6_K": (bytes([0x21] * 128) + bytes([0b11100100] * 64) + bytes([1] * 15 + [0xFF]) + half(2),
              [2 * q for half_ in range(2) for q in [-31] * 32 + [-15] * 32 + [2] * 32 + [18] * 32][:-16] + [-36] * 16),
+    "Q1_0": (half(0.5) + bytes([0b101]) + bytes(14) + b"\x80", [0.5, -0.5, 0.5] + [-0.5] * 124 + [0.5]),
+    "Q8_K": (struct.pack("<f", 0.25) + bytes([4, 0xFC] * 128) + b"\x77" * 32, [1, -1] * 128),
+    "NVFP4": (bytes([0x38, 0x7F, 0x01, 0xC0]) + bytes([0x97] * 32),
+              ([6] * 8 + [-0.5] * 8) + [0] * 16 + [12 / 1024] * 8 + [-1 / 1024] * 8 + [12] * 8 + [-1] * 8),
     "Q4_K": (half(1) + half(0.5) + bytes([1] * 4 + [2] * 4 + [0x31] * 4) + bytes([0x21] * 128),
              [0] * 32 + [1] * 32 + [0] * 32 + [1] * 32 + [1 - 1.5] * 32 + [2 - 1.5] * 32 + [1 - 1.5] * 32
              + [2 - 1.5] * 32),
@@ -215,10 +253,10 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "alignment, text": (file_of([entry("general.alignment", 8, text("x"))]), "general.alignment is x: a number of "
                         "bytes"),
     "axes": (file_of([], [text("w") + struct.pack("<I", 9) + bytes(99)]), "tensor 'w' has 9 axes, at most 8 can be"),
-    "unknown type": (file_of([], [described(kind=77)], DATA), "tensor 'w' is of type 77, which no known type has: "
-                                                              "BF16, F16, .*Q8_0, TQ1_0, TQ2_0 can be read"),
-    "type not read": (file_of([], [described(kind=16)], DATA), "tensor 'w' is of type IQ2_XXS: BF16, F16, F32, .* can "
-                                                               "be read"),
+    "unknown type": (file_of([], [described(kind=77)], DATA), "tensor 'w' has ggml type 77, which is not supported; "
+                                                              "supported: BF16, F16, .*, Q8_0, Q8_K, TQ1_0, TQ2_0$"),
+    "type not read": (file_of([], [described(kind=9)], DATA), r"tensor 'w' has ggml type 9 \(Q8_1\), which is not "
+                                                              "supported; supported: BF16"),
     "rows": (file_of([], [described(dims=(48,), kind=2)], DATA), "tensor 'w' of type Q4_0 has rows of 48 elements: "
                                                                  "they are made of blocks of 32"),
     "scalar block": (file_of([], [described(dims=(), kind=2)], DATA), "tensor 'w' of type Q4_0 has rows of 1 elements"),
@@ -251,7 +289,7 @@ def good_file() -> tuple[bytes, int]:
     rng, parts, infos, offset = np.random.default_rng(0), [], [], 0
     kinds = [("x", 0, (8, 2), rng.bytes(64)), ("h", 30, (16,), rng.bytes(32)), ("i", 26, (2, 2, 2), rng.bytes(32))]
     kinds += [(n, QUANTISED[n], (GGML_TYPES[QUANTISED[n]].elements, 2), blocks(n, 2).tobytes()) for n in ("Q4_0",
-        "Q8_0", "Q4_K", "MXFP4")]
+        "Q8_0", "Q4_K", "MXFP4", "IQ2_S", "IQ1_M")]
     for name, kind, dims, raw in kinds:
         infos.append(described(name, dims, kind, offset))
         parts.append(raw + bytes(-len(raw) % 32))

@@ -5,9 +5,11 @@ import io
 import os
 import pickle
 import struct
+import sys
 import tarfile
 import zipfile
 from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +191,36 @@ def test_tar_checkpoint(tmp_path: Path):
     assert loaded["t"].device.startswith("DISK:")
 
 
+# *** TorchScript ***
+class Inner(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = torch.nn.Linear(2, 3)
+        self.register_buffer("shift", torch.arange(3.0))
+        self.sizes = [1, 2, 3]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.lin(x) + self.shift * self.sizes[0]
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit")
+def test_weights_of_a_scripted_module(tmp_path: Path):
+    outer = torch.nn.Sequential(Inner(), torch.nn.ReLU(), torch.nn.BatchNorm1d(3))
+    torch.jit.save(torch.jit.script(outer), tmp_path / "f")
+    assert_same(torch_load(tmp_path / "f"), dict(outer.state_dict()))
+
+
+def test_code_of_an_archive_is_only_known_where_it_lies(tmp_path: Path):
+    raw = b"\x80\x02c__torch__\nNet\n)\x81}(X\x01\0\0\0wK\x05ub."
+    with pytest.raises(ValueError, match="the global '__torch__.Net' is not allowed"):
+        torch_load(checkpoint(tmp_path / "f", raw))
+    assert torch_load(checkpoint(tmp_path / "g", raw, **{"constants.pkl": b"\x80\x02)."})) == {}
+    with pytest.raises(ValueError, match="the state of a scripted object is a tuple, made by code that is not run"):
+        torch_load(checkpoint(tmp_path / "h", b"\x80\x02c__torch__\nNet\n)\x81)b.", **{"constants.pkl": b"."}))
+    with pytest.raises(ValueError, match="the global 'posix.system' is not allowed"):
+        torch_load(checkpoint(tmp_path / "i", pickle.dumps(Evil(), 2), **{"constants.pkl": b"."}))
+
+
 # *** nothing runs ***
 class Evil:
     def __reduce__(self) -> Any:
@@ -288,6 +320,59 @@ def test_refused_pickle(tmp_path: Path, name: str):
     with pytest.raises(ValueError, match=text):
         torch_load(checkpoint(tmp_path / "f", raw, {"0": bytes(16)}))
     assert not os.path.exists("/tmp/should-not-exist")
+
+
+GADGETS = [
+    "os.system", "posix.system", "nt.system", "subprocess.Popen", "builtins.exec", "builtins.eval",
+    "builtins.__import__", "builtins.open", "builtins.compile", "__builtin__.apply", "runpy._run_code", "pty.spawn",
+    "webbrowser.open", "shutil.rmtree", "pickle.loads", "_pickle.loads", "marshal.loads", "dill._dill._load_type",
+    "types.FunctionType", "types.CodeType", "operator.attrgetter", "operator.methodcaller", "functools.partial",
+    "importlib.import_module", "copyreg._reconstructor", "copyreg.__newobj__", "ctypes.CDLL",
+    "socket.create_connection", "code.interact", "timeit.timeit", "cProfile.run", "bdb.Bdb", "pdb.Pdb",
+    "asyncio.create_subprocess_shell", "torch.load", "torch.hub.load", "torch.jit.load", "torch.ops.load_library",
+    "torch.storage._load_from_bytes", "torch._utils._rebuild_wrapper_subclass",
+    "torch.fx.graph_module.reduce_graph_module", "torch.utils.cpp_extension.load_inline",
+    "torch.serialization.load", "numpy.load", "numpy.f2py.compile", "numpy.testing._private.utils.runstring",
+    "collections.OrderedDict.__init__", "collections.namedtuple", "torch._utils._rebuild_tensor_v2.__globals__",
+    "tinyhost.io.torch_load", "tinyhost.helpers.fetch"]
+
+
+def calls(name: str) -> Iterator[bytes]:
+    """Ways to name a function, to call it, and to have it called by what is set."""
+    module, _, attribute = name.rpartition(".")
+    argument = b"X\x04\0\0\0true\x85"
+    plain = b"c" + module.encode() + b"\n" + attribute.encode() + b"\n"
+    stacked = b"".join(b"\x8c" + bytes([len(t)]) + t.encode() for t in (module, attribute)) + b"\x93"
+    for function in (plain, stacked):
+        yield b"\x80\x04" + function + argument + b"R."
+        yield b"\x80\x04" + function + argument + b"\x81."
+        yield b"\x80\x04" + function + argument + b"}\x92."
+        yield b"\x80\x04]" + function + b"a."
+        yield b"\x80\x04ccollections\nOrderedDict\n)R}X\x0a\0\0\0__reduce__" + function + b"sb."
+        yield b"\x80\x04ccollections\ndefaultdict\n" + function + b"\x85R."
+        yield b"\x80\x04" + function + b"Q."
+        yield b"\x80\x04ctorch._tensor\n_rebuild_from_type_v2\n(" + function + b"ctorch\nTensor\n" + argument + b"NtR."
+    yield b"(X\x04\0\0\0truei" + module.encode() + b"\n" + attribute.encode() + b"\n."
+    yield b"(" + plain + b"X\x04\0\0\0trueo."
+
+
+@pytest.mark.parametrize("name", GADGETS)
+def test_gadgets_are_refused_and_not_imported(tmp_path: Path, name: str):
+    before = set(sys.modules)
+    for i, raw in enumerate(calls(name)):
+        legacy = b"".join(pickle.dumps(x, 2) for x in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}))
+        (tmp_path / "legacy").write_bytes(legacy + raw)
+        tar = old_tar(tmp_path / "tar", {"a": torch.ones(1)})
+        with tarfile.open(tar, "a") as t:  # of a name that stands twice the last one counts
+            info = tarfile.TarInfo("pickle")
+            info.size = len(raw)
+            t.addfile(info, io.BytesIO(raw))
+        script = checkpoint(tmp_path / "script", raw, **{"constants.pkl": b"\x80\x02)."})
+        for path in (checkpoint(tmp_path / "zip", raw), tmp_path / "legacy", tar, script):
+            with pytest.raises(ValueError, match="is not allowed|is not read here"):
+                torch_load(path)
+        assert i < 20
+    assert name.partition(".")[0] not in {m.partition(".")[0] for m in set(sys.modules) - before}
 
 
 def test_the_handmade_checkpoint_is_good(tmp_path: Path):

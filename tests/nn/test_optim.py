@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tinyhost import Context, Tensor, dtypes, nn
+from tinyhost import Context, GlobalCounters, Tensor, dtypes, nn
 from tinyhost.nn.optim import LAMB, LARS, SGD, Adam, AdamW, Muon, Optimizer, OptimizerGroup
 
 STEPS = 6
@@ -78,6 +78,47 @@ AGAINST_TORCH = {
 def test_against_torch(name: str):
     ours, theirs = AGAINST_TORCH[name]
     same(run(ours), run_torch(theirs))
+
+
+@pytest.mark.parametrize("name", AGAINST_TORCH)
+def test_fused_against_torch(name: str):
+    ours, theirs = AGAINST_TORCH[name]
+    with Context(FUSE_OPTIM=1):
+        got = run(ours)
+    same(got, run_torch(theirs))
+
+
+def test_fused_state_is_one_vector():
+    params = [Tensor(p.copy()) for p in START]
+    opt = AdamW(params, lr=0.1, fused=True)
+    assert [m.shape for m in opt.m] == [(sum(p.size for p in START),)] and opt.fused
+    assert len(AdamW(params, lr=0.1).m) == 4
+    mixed = [Tensor.ones(2), Tensor.ones(3, dtype=dtypes.float64), Tensor.ones(4).half()]
+    assert [v.shape for v in SGD(mixed, momentum=0.9, fused=True).b] == [(6,), (3,)]
+
+
+def test_fused_needs_few_kernels():
+    counts = []
+    for fused in (False, True):
+        params = [Tensor(np.ones(3 + i, np.float32)).realize() for i in range(8)]
+        opt = Adam(params, lr=0.1, fused=fused)
+        with Context(TRAINING=1):
+            for _ in range(2):
+                for p in params:
+                    p.grad = Tensor.ones(*p.shape).contiguous().realize()
+                before = GlobalCounters.kernel_count
+                opt.step()
+                counts.append(GlobalCounters.kernel_count - before)
+    assert counts[3] < counts[1]
+
+
+@pytest.mark.parametrize("make", [lambda p, **k: LAMB(p, **k), lambda p, **k: LARS(p, **k), lambda p, **k: Muon(p, **k)])
+def test_rules_that_look_at_whole_tensors_are_not_fused(make: Callable[..., Optimizer]):
+    with Context(FUSE_OPTIM=1):
+        assert not make([Tensor.ones(2, 2)]).fused
+    with pytest.raises(ValueError, match=r"(LAMB|LARS|Muon) cannot be fused: it (scales each tensor by its own norm|"
+                                         r"orthogonalises each matrix); leave fused out"):
+        make([Tensor.ones(2, 2)], fused=True)
 
 
 # *** published rules in numpy ***
@@ -298,5 +339,5 @@ def test_step_without_gradient():
 def test_optimizer_without_rule():
     opt = Optimizer([Tensor.ones(1)], lr=0.1)
     opt.params[0].grad = Tensor.ones(1)
-    with Context(TRAINING=1), pytest.raises(TypeError, match="Optimizer defines no update rule: override _step"):
+    with Context(TRAINING=1), pytest.raises(TypeError, match="Optimizer defines no update rule: override _update"):
         opt.step()

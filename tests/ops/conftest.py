@@ -1,7 +1,8 @@
 """The ``dev`` fixture: each test runs under every device of the matrix; ``code``: with and without optimisation.
 
-Of the tests that repeat themselves over devices, CPU:CLANG (a process per kernel) and PYTHON::gpu run one in three, a
-fixed choice; the others are marked ``soak``. The op database runs in full everywhere.
+Of the tests that repeat themselves over devices, a fixed choice runs by default; the others are marked ``soak``. The op
+database runs in full on CPU and once a case on PYTHON; of the rest, and of other tests on CPU:CLANG (a process per
+kernel) and PYTHON::gpu, one in some runs.
 """
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from tinyhost.env import Context
 from .devices import MATRIX, why_not
 
 SAMPLED = ("CPU:CLANG", "PYTHON::gpu")
-IN_FULL = {"test_op_devices.py", "test_determinism.py"}
+IN_FULL = {"test_determinism.py"}
+DATABASE = "test_op_devices.py"
 
 
 @pytest.fixture(params=MATRIX)
@@ -42,5 +44,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         spec = getattr(item, "callspec", None)
         if item.path.parent != here or item.path.name in IN_FULL or spec is None:
             continue
-        if spec.params.get("dev") in SAMPLED and zlib.crc32(item.name.encode()) % 3:
+        if zlib.crc32(item.name.encode()) % _one_in(item.path.name, spec.params):
             item.add_marker(pytest.mark.soak)
+
+
+def _one_in(file: str, params: dict[str, object]) -> int:
+    """One in how many tests like this one runs by default."""
+    dev = params.get("dev")
+    if file != DATABASE:
+        return 3 if dev in SAMPLED else 1
+    case, dtype = params["case"], params["dtype"]
+    first = dtype == case.dtypes[0]  # type: ignore[attr-defined]
+    if dev == "CPU":
+        return 1 if first or not case.slow else 4  # type: ignore[attr-defined]
+    if case.slow:  # type: ignore[attr-defined]
+        return 1_000_000
+    return (1 if first else 4) if dev == "PYTHON" else 10

@@ -11,13 +11,13 @@ from tinyhost.device.selection import clear_selection, renderer_of
 from tinyhost.dtype import DType, dtypes
 from tinyhost.env import Context
 from tinyhost.ops import Ops
+from tinyhost.tensor import Tensor
 from tinyhost.uop import UOp
 from tinyhost.uop.semantics import cast_np, evaluate_np
 
-from .database import RUNS, Case, run_id, run_torch
+from .database import RUNS, Case, check, run_id
 from .elementwise import all_of, apply, check_numbers, compute, mixed, tensor
 from .random_programs import matrix_program, program
-from .test_op_devices import run_device
 from .test_random_programs import run
 
 
@@ -35,8 +35,7 @@ def second_compiler() -> Iterator[None]:
 
 @pytest.mark.parametrize("case, dtype", RUNS[::6], ids=run_id)
 def test_against_torch(case: Case, dtype: str) -> None:
-    arrays = case.arrays(dtype)
-    run_device(case, dtype, arrays, *run_torch(case, arrays, dtype))
+    check(case, dtype, lambda a, dt: Tensor(a, dtype=dt), lambda t: t.numpy())
 
 
 def test_random_programs() -> None:

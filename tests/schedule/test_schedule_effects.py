@@ -287,12 +287,6 @@ def test_custom_kernel_arguments_have_storage() -> None:
     np.testing.assert_array_equal(memory[param(2, (4,))], (given[a] + 1) * 2 + 1)
 
 
-def test_several_devices_are_refused() -> None:
-    a = UOp.param(0, dtypes.float32, (4,), ("CPU:0", "CPU:1"))
-    with pytest.raises(ScheduleError, match="values on several devices"):
-        schedule(output(1, UOp(Ops.MSELECT, (a,), 0)))
-
-
 def test_store_needs_storage() -> None:
     a = param(0, (4,))
     with pytest.raises(ScheduleError, match="it has no storage"):

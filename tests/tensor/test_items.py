@@ -29,7 +29,10 @@ READS = [
     slice(5, 9),
     (1, 2), (1, 2, 3), (slice(None), 1), (..., 1), (1, ..., 2), None, (None, 1, None), (slice(None, None, 2),) * 3,
     (slice(None), slice(3, 0, -2)), (0, slice(None), slice(4, None, -3)), (slice(1, 1),), (..., slice(None, None, -2)),
-    np.int64(1), (slice(-2, None), slice(-3, -1)), [0, 2], (slice(None), [0, -1]), ([0, 1], [1, 2]),
+    np.int64(1), np.array(2), range(2), (slice(None), range(0, 4, 3)), True, False, (slice(None), True), (None, False),
+    [True, False, True], (slice(None), [True, False, True, True]), (X[:, :, 0] > 20, slice(1, 3)), X > 30, [],
+    (slice(None), np.zeros((2, 0), np.int32)), (X[:, 0, 0] > 10, 1),
+    (slice(-2, None), slice(-3, -1)), [0, 2], (slice(None), [0, -1]), ([0, 1], [1, 2]),
     ([[0], [1]], [1, 2]),
     (slice(None), [0, 1], [1, 2]), ([0, 1], slice(None), [1, 2]), (np.array([2, 0]), slice(1, 3)),
 ]
@@ -57,6 +60,82 @@ def test_index_dtypes(dtype: str) -> None:
     np.testing.assert_array_equal(value(tensor(big)[tensor(index)]), big[index])
 
 
+def test_places_of_results_are_those_of_torch() -> None:
+    """Integers and 0-d tensors are applied first; numpy counts integers among the index arrays instead."""
+    import torch
+    i, one = torch.tensor([0, 2]), torch.tensor(1)
+    t, j, first = torch.from_numpy(X), tensor(i.numpy()), tensor(np.array(1, np.int32))
+    for got, want in ((tensor(X)[0, :, j], t[0, :, i]), (tensor(X)[j, 0, j], t[i, 0, i]), (tensor(X)[:, j, 0], t[:, i, 0]),
+                      (tensor(X)[first, :, j], t[one, :, i]), (tensor(X)[..., first], t[..., one]),
+                      (tensor(X)[j, first], t[i, one]), (tensor(X)[[first, 0]], t[torch.tensor([1, 0])])):
+        np.testing.assert_array_equal(value(got), want.numpy())
+
+
+def test_masks_that_are_computed() -> None:
+    a = X[0]
+    x = Tensor(a)
+    np.testing.assert_array_equal(x[x > 7].numpy(), a[a > 7])
+    np.testing.assert_array_equal(x[x[:, 0] > 5, 1:].numpy(), a[a[:, 0] > 5, 1:])
+    np.testing.assert_array_equal(x[:, x[0] > 2].numpy(), a[:, a[0] > 2])
+    np.testing.assert_array_equal(x[Tensor(True)].numpy(), a[True])
+    assert x[x > 99].shape == (0,) and x[:, Tensor(False)].shape == (4, 0, 5)
+    [g] = (x[x > 7] * 2).sum().gradient(x)
+    np.testing.assert_array_equal(g.numpy(), (a > 7) * 2)
+
+
+def test_write_with_masks() -> None:
+    for mask in (X > 20, (X > 20)[:, :, 0], np.array([True, False, True])):
+        for given in (tensor(mask), mask, mask.tolist()):
+            want, x = X.copy(), tensor(X).clone()
+            want[mask] = -1
+            x[given] = -1.0
+            np.testing.assert_array_equal(value(x), want)
+    want, x = X.copy(), Tensor(X).clone()
+    many = np.arange(int((X > 20).sum()), dtype=np.float32)
+    want[X > 20] = many
+    x[x > 20] = Tensor(many)
+    np.testing.assert_array_equal(x.numpy(), want)
+    want[:, [True, False, True, False], 1:] = np.arange(24, dtype=np.float32).reshape(3, 2, 4)
+    x[:, Tensor([True, False, True, False]), 1:] = np.arange(24, dtype=np.float32).reshape(3, 2, 4)
+    np.testing.assert_array_equal(x.numpy(), want)
+    x[x > 20] += 1.0
+    want[want > 20] += 1
+    np.testing.assert_array_equal(x.numpy(), want)
+
+
+@pytest.mark.parametrize("write", [
+    lambda x: x.__setitem__(slice(1, None), x[:-1]), lambda x: x.__setitem__(slice(None), x[::-1]),
+    lambda x: x.__setitem__(slice(None, None, 2), x[1::2]), lambda x: x.__setitem__(slice(None, None, -1), x),
+    lambda x: x.__setitem__([3, 2, 1, 0], x[:4] + 0), lambda x: x.__iadd__(x[::-1]),
+    lambda x: x.__setitem__([0, 5], x[[5, 0]]), lambda x: x.reshape(2, 3).__setitem__(0, x.reshape(2, 3)[1]),
+], ids=["shift", "flip", "every other", "flip in place", "list", "add flipped", "swap", "rows"])
+def test_writes_that_read_what_they_overwrite(write: Any) -> None:
+    a = np.arange(6, dtype=np.float32)
+    x, lazy = Tensor(a.copy()).clone(), Tensor(a.copy()) + 0
+    for t in (x, x.realize() * 1, lazy):
+        b = a.copy()
+        write(b)
+        write(t)
+        np.testing.assert_array_equal(t.numpy(), b)
+
+
+def test_transposed_sum_in_place() -> None:
+    a = np.arange(9, dtype=np.float32).reshape(3, 3)
+    x = Tensor(a.copy()).realize()
+    x += x.T
+    np.testing.assert_array_equal(x.numpy(), a + a.T)
+    x.T[0] = x[0]
+    want = a + a.T
+    want.T[0] = want[0].copy()
+    np.testing.assert_array_equal(x.numpy(), want)
+
+
+def test_index_that_is_written() -> None:
+    i = Tensor(np.array([1, 2, 0], np.int32)).realize()
+    i[i] = Tensor(np.array([5, 6, 7], np.int32))
+    assert i.tolist() == [7, 5, 6]
+
+
 def test_out_of_range_reads_zero() -> None:
     x = tensor(X[:, 0, 0])
     np.testing.assert_array_equal(value(x[tensor([0, 3, -4, 100, -1])]), [0, 0, 0, 0, X[2, 0, 0]])
@@ -75,8 +154,16 @@ def test_read_errors() -> None:
         x[0, 0, 0, 0]
     with pytest.raises(IndexError, match="single ellipsis"):
         x[..., ...]
-    with pytest.raises(IndexError, match="masked_select"):
-        x[x > 1]
+    with pytest.raises(IndexError, match=r"a bool mask of shape \(3, 5\) cannot select from axes 0 to 1 of shape"):
+        x[np.ones((3, 5), bool)]
+    with pytest.raises(IndexError, match="too many indices: 4 for shape"):
+        x[np.ones((3, 4, 5), bool), 0]
+    with pytest.raises(DTypeError, match="an index holds integers or bools, got list of float64"):
+        x[[0.5, 1.0]]
+    with pytest.raises(DTypeError, match="an index holds integers or bools, got list of <U1"):
+        x[["a"]]
+    with pytest.raises(IndexError, match="cannot broadcast"):
+        x[[0, 1], [0, 1, 2]]
     with pytest.raises(IndexError, match="str 'a' is no index"):
         x["a"]
     with pytest.raises(ValueError, match="step cannot be 0"):
@@ -165,6 +252,14 @@ def test_write_errors() -> None:
         x.assign(Tensor.empty(3, 4, device="PYTHON"))
     with pytest.raises(DTypeError, match="assign dtype mismatch"):
         Tensor.empty(2, device="NPY", dtype="int32").assign(1.5)
+
+
+def test_mask_write_errors() -> None:
+    x = Tensor(X).clone()
+    with pytest.raises(ShapeError, match=r"setitem of 2 values where the mask of shape \(3, 4, 5\) is true 59 times"):
+        x[x > 0] = Tensor([1.0, 2.0])
+    with pytest.raises(ShapeError, match=r"setitem shape mismatch"):
+        x[X[:, 0, 0] >= 0, 0] = Tensor([1.0, 2.0, 3.0, 4.0])
 
 
 def test_weak_values_fit_their_kind() -> None:

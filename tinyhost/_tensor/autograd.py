@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tinyhost._tensor.core import TensorCore
 from tinyhost._tensor.history import unrealized
 from tinyhost._tensor.registry import live_tensors
-from tinyhost.errors import DTypeError, ShapeError
+from tinyhost._tensor.views import family_of
+from tinyhost.errors import DTypeError, GradientError, ShapeError
 from tinyhost.mixin.sint import same_shape
 from tinyhost.uop import UOp
 
@@ -49,7 +50,7 @@ class AutogradTensor(TensorCore):
         Raises:
             DTypeError: self or a target is no float.
             ShapeError: self is no scalar and no ``gradient`` is given.
-            RuntimeError: self does not depend on a target.
+            GradientError: self does not depend on a target.
         """
         for t in targets:
             if not t.dtype.is_float:
@@ -57,8 +58,10 @@ class AutogradTensor(TensorCore):
         grads = self._gradients([t.uop for t in targets], gradient)
         for i, t in enumerate(targets):
             if t.uop not in grads:
-                raise RuntimeError(f"target {i} {t!r} has no gradient: {self!r} does not depend on it, or only through "
-                                   "detach(), integers or comparisons")
+                raise GradientError(
+                    f"target {i} {t!r} has no gradient: {self!r} does not depend on it, or only through detach(), "
+                    "integers, comparisons, or values that were read or realized before (those keep their graphs only "
+                    "below tensors marked with is_param_())")
         return [self._wrap(grads[t.uop])._fresh() for t in targets]
 
     def backward(self, gradient: Self | None = None) -> Self:
@@ -68,20 +71,31 @@ class AutogradTensor(TensorCore):
         live float tensor that is computed from no other one gets a gradient.
 
         Raises:
-            RuntimeError: there is no such parameter, or one was overwritten since self was realized.
+            GradientError: there is no such parameter, one was overwritten since self was realized, or two parameters
+                are one value.
         """
         root, realized = unrealized(self.uop)
         params = _parameters(root, self)
         if not params:
             self._output_gradient(gradient)
-            raise RuntimeError(f"backward() reached no parameter below {self!r}: mark parameters with is_param_() "
-                               "before they are used, and call backward() before they are overwritten")
+            raise GradientError(f"backward() reached no parameter below {self!r}: mark parameters with is_param_() "
+                                "before they are used, and call backward() before they are overwritten")
         grads = self._gradients([t.uop for t in params], gradient, root, realized)
         for t in params:
             if (g := grads.get(t.uop)) is not None:
                 new = self._wrap(g)._fresh()
                 t.grad = new if t.grad is None else t.grad + new
         return self
+
+
+def _demand_own_values(params: list[Any]) -> None:
+    """Refuse two parameters that are equal graphs, and so one node: each would get the gradient of both."""
+    owner: dict[UOp, Any] = {}
+    for t in params:
+        other = owner.setdefault(t.uop, t)
+        if other is not t and not any(member is other for member in family_of(t)):
+            raise GradientError(f"two parameters are one value, {t!r}: equal graphs are one node, so their gradients "
+                                "cannot be told apart; give one storage of its own with .clone() before it is used")
 
 
 def _parameters(root: UOp, output: TensorCore) -> list[Any]:
@@ -91,6 +105,7 @@ def _parameters(root: UOp, output: TensorCore) -> list[Any]:
              if t is not output and t.uop in below and t.is_param is not False and t.dtype.is_float]
     marked = [t for t in found if t.is_param]
     if marked:
+        _demand_own_values(marked)
         return marked
     values = {t.uop for t in found}
     above: dict[UOp, bool] = {}  # whether a node is computed from one of the values

@@ -11,6 +11,7 @@ from tinyhost._tensor.core import TensorCore
 from tinyhost.dtype import least_upper_dtype
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp
+from tinyhost.uop.leaf import without_identity
 
 if TYPE_CHECKING:
     from typing import Self
@@ -35,7 +36,7 @@ class CallTensor(TensorCore):
         Raises:
             TypeError: an argument does not fit its parameter.
         """
-        body = fxn.uop if isinstance(fxn, TensorCore) else fxn
+        body = without_identity(fxn.uop if isinstance(fxn, TensorCore) else fxn)
         args = fitted_arguments(body, tuple(t.uop for t in (self, *lst)))
         return self._wrap(body.call(*args, grad_fxn=grad_fxn).gettuple(0))
 

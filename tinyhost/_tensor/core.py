@@ -11,14 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhost._tensor.host import host_node, path_node
 from tinyhost._tensor.registry import track
+from tinyhost._tensor.show import describe
 from tinyhost._tensor.views import Family, forget_exclusive
 from tinyhost.device import Device
 from tinyhost.dtype import DType, Invalid, dtypes, strong_dtype, to_dtype
-from tinyhost.errors import DTypeError
+from tinyhost.errors import DTypeError, PlacementError
 from tinyhost.mixin import RandMixin
 from tinyhost.mixin.sint import Shape
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp
+from tinyhost.uop.leaf import is_leaf, with_identity
+from tinyhost.uop.sharding import stored_axis
+from tinyhost.uop.lines import mark
 
 if TYPE_CHECKING:
     from typing import Self
@@ -42,17 +46,19 @@ def check_devices(op: Ops, nodes: tuple[UOp, ...]) -> None:
     """Demand that operands share a device, or have none.
 
     Raises:
-        RuntimeError: they live on different devices.
+        PlacementError: they live on different devices.
     """
-    found = None
-    for u in nodes:
+    first = None
+    for i, u in enumerate(nodes):
         device = u.device
-        if device is None or device == found:
+        if device is None or (first is not None and device == first.device):
             continue
-        if found is not None:
+        if first is not None:
             listed = ", ".join(map(str, dict.fromkeys(u.device for u in nodes if u.device is not None)))
-            raise RuntimeError(f"all operands of {op.name} must be on one device, got {listed}: move them with .to()")
-        found = device
+            raise PlacementError(
+                f"all operands of {op.name} must be on one device, got {listed}: operand {i} of shape {u.shape} is on "
+                f"{device} and was not moved with the others on {first.device}; move it with .to() or .shard()")
+        first = u
 
 
 class TensorCore(RandMixin):
@@ -70,6 +76,7 @@ class TensorCore(RandMixin):
         self.grad = self._family = None
         self.is_param = None
         track(self)
+        mark(self.uop)
         if isinstance(data, UOp):
             forget_exclusive(self.uop)
 
@@ -79,11 +86,20 @@ class TensorCore(RandMixin):
         self = object.__new__(cls)
         self.uop, self.grad, self.is_param, self._family = uop, None, None, None
         track(self)
+        mark(uop)
+        return self
+
+    @classmethod
+    def _unmarked(cls, uop: UOp) -> Self:
+        """A tensor over a view or a literal, whose line in the program explains no error."""
+        self = object.__new__(cls)
+        self.uop, self.grad, self.is_param, self._family = uop, None, None, None
+        track(self)
         return self
 
     def _view(self, uop: UOp) -> Self:
         """A tensor over a node that shows self's elements: it sees what is written to self, and the other way round."""
-        new = self._wrap(uop)
+        new = self._unmarked(uop)
         family = self._family
         if family is None:
             family = self._family = Family(self)
@@ -116,7 +132,7 @@ class TensorCore(RandMixin):
         """``op`` over self and ``src``, which share a device and have compatible shapes.
 
         Raises:
-            RuntimeError: operands on different devices.
+            PlacementError: operands on different devices.
             IndexError: shapes that do not broadcast.
         """
         if not src:
@@ -128,8 +144,15 @@ class TensorCore(RandMixin):
         return self._wrap(ret)
 
     def _binop(self, op: Ops, x: Any, reverse: bool = False) -> Self:
-        # the usual case of a number that keeps self's dtype, without tensors for the number
+        # the usual cases without detours: a tensor of the same dtype, and a number that keeps self's dtype
         kind = x.__class__
+        if kind is self.__class__:
+            nodes = (x.uop, self.uop) if reverse else (self.uop, x.uop)
+            if nodes[0].dtype is nodes[1].dtype:
+                check_devices(op, nodes)
+                ret = UOp(op, nodes)
+                ret.shape  # noqa: B018  as in ``alu``
+                return self._wrap(ret)
         if kind in _SCALARS and (dtype := self.uop.dtype) is not dtypes.bool:
             if dtype.is_float:
                 literal = UOp(Ops.CONST, (), float(x))
@@ -148,7 +171,7 @@ class TensorCore(RandMixin):
 
     @classmethod
     def _const(cls, b: Any, dtype: DType | None = None, device: Any = None) -> Self:
-        return cls._wrap(UOp.const(b, dtype))
+        return cls._unmarked(UOp.const(b, dtype))
 
     @classmethod
     def const(cls, b: Any, dtype: DTypeLike | None = None) -> Self:
@@ -182,7 +205,7 @@ class TensorCore(RandMixin):
         if isinstance(x, TensorCore):
             return x  # type: ignore[return-value]
         if x.__class__ in _SCALARS:
-            return self._wrap(UOp(Ops.CONST, (), x))
+            return self._unmarked(UOp(Ops.CONST, (), x))
         if isinstance(x, UOp):
             return self._wrap(x)
         if isinstance(x, (list, tuple)) or hasattr(x, "__array__"):
@@ -240,6 +263,8 @@ class TensorCore(RandMixin):
         if is_param and not self.dtype.is_float:
             raise DTypeError(f"only float tensors have gradients, got {self.dtype}: cast it first")
         self.is_param = is_param
+        if is_param and self.uop.device is None and not is_leaf(self.uop):
+            self.uop, self._family = with_identity(self.uop), None
         return self
 
     @property
@@ -281,20 +306,18 @@ class TensorCore(RandMixin):
         return new
 
     def __repr__(self) -> str:
-        kind = "parameter, " if self.is_param else ""
-        state = "realized" if self.uop.is_realized else self.uop.base.op.name.lower()
-        return f"<Tensor {self.shape} {self.dtype} on {self.device}, {kind}{state}>"
+        return describe(self)
 
 
 def _unpickled(cls: type[TensorCore], uop: UOp, grad: Any, is_param: bool) -> TensorCore:
-    new = cls._wrap(uop)
+    new = cls._wrap(with_identity(uop) if is_leaf(uop) else uop)
     forget_exclusive(uop)
     new.grad, new.is_param = grad, is_param
     return new
 
 
 def _node_from(data: Any, device: DeviceLike, dtype: DType | None) -> UOp:
-    """The node of whatever ``Tensor`` was called with."""
+    """The node of whatever ``Tensor`` was called with; a lone number is a leaf of its own."""
     if isinstance(data, TensorCore):
         raise TypeError("Tensor(tensor) would hide the graph: use .clone(), .cast() or .to() instead")
     if isinstance(data, UOp):
@@ -304,7 +327,7 @@ def _node_from(data: Any, device: DeviceLike, dtype: DType | None) -> UOp:
         return UOp.const(0.0, dtype).reshape(1).shrink(((0, 0),))
     if data.__class__ in _SCALARS:
         uop = UOp.const(data, dtype)
-        return uop if device is None else place(uop, canonical_device(device))
+        return with_identity(uop) if device is None else place(uop, canonical_device(device))
     if isinstance(data, os.PathLike):
         return path_node(data, dtype)
     host = host_node(data, dtype)
@@ -335,16 +358,13 @@ def place(uop: UOp, device: str | tuple[str, ...]) -> UOp:
 
 def new_storage(shape: Shape, dtype: DType, device: str | tuple[str, ...]) -> UOp:
     """Fresh storage viewed as ``shape``; a symbolic extent gets room for its largest value."""
-    size = 1
-    for s in shape:
-        size *= s if isinstance(s, int) else int(s.vmax)
-    return UOp.new_buffer(device, size, dtype).view_as(tuple(shape))
+    return UOp.new_storage(tuple(shape), dtype, device)
 
 
 def store_in_new_buffer(uop: UOp, device: str | tuple[str, ...]) -> UOp:
     """The value in storage of its own on ``device``."""
     dtype = strong_dtype(uop.dtype)
-    target = new_storage(uop.shape, dtype, device)
+    target = UOp.new_storage(uop.shape, dtype, device, stored_axis(uop) if uop.device == device else None)
     value = uop.cast(dtype)
     value = value if value.device in (None, device) else value.copy_to_device(device)
     return target.after(target.store(value))

@@ -10,35 +10,54 @@ from __future__ import annotations
 import weakref
 from collections.abc import Collection, Iterable, Mapping
 from threading import RLock
+from typing import NamedTuple
 
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp
 
-# BUFFER -> its graph and the storage that one reads
-_graphs: weakref.WeakKeyDictionary[UOp, tuple[UOp, frozenset[UOp]]] = weakref.WeakKeyDictionary()
+
+
+class _Origin(NamedTuple):
+    """The graph of a realized value, the storage that it reads, and for a sharded value how its buffers are put together
+    (over a PARAM for the BUFFER: the table must not keep its own keys alive)."""
+
+    graph: UOp
+    reads: frozenset[UOp]
+    shards: UOp | None
+
+    def value_in(self, buffer: UOp) -> UOp:
+        """The flat storage, or the sharded value over it, that ``graph`` was computed into."""
+        if self.shards is None:
+            return buffer
+        return self.shards.substitute({buffer.param_like(0): buffer}, walk=True)
+
+
+_graphs: weakref.WeakKeyDictionary[UOp, _Origin] = weakref.WeakKeyDictionary()  # by BUFFER
 _lock = RLock()
 
 
 def remember(computed: Mapping[UOp, UOp], params: Collection[UOp], written: Collection[UOp]) -> None:
     """Keep the graphs of ``computed`` (graph -> view of its new buffer) that depend on ``params`` (BUFFERs) through
     differentiable ops and read nothing that was ``written`` meanwhile."""
-    fresh = {u: view for u, view in computed.items() if u.op is not Ops.AFTER and view.base.op is Ops.BUFFER}
+    fresh = {u: view.base for u, view in computed.items()
+             if u.op is not Ops.AFTER and view.unsharded_base.op is Ops.BUFFER}
     if not fresh or not (params or _graphs):
         return
-    reads: dict[UOp, frozenset[UOp]] = {}
     needed: dict[UOp, bool] = {}
     for u in UOp.sink(*fresh).toposort(enter_calls=False):
         if u.op is Ops.BUFFER:
             needed[u] = u in params or u in _graphs
         else:
             needed[u] = u.op is not Ops.DETACH and any(needed.get(s, False) for s in u.src)
-    for u, view in fresh.items():
+    for u, value in fresh.items():
         if not needed[u]:
             continue
-        reads[u] = frozenset(b for b in u.toposort(enter_calls=False) if b.op is Ops.BUFFER)
-        if reads[u].isdisjoint(written):
+        reads = frozenset(b for b in u.toposort(enter_calls=False) if b.op is Ops.BUFFER)
+        if reads.isdisjoint(written):
+            buffer = value.unsharded_base
+            shards = None if value is buffer else value.substitute({buffer: buffer.param_like(0)}, walk=True)
             with _lock:
-                _graphs[view.base] = (u, reads[u])
+                _graphs[buffer] = _Origin(u, reads, shards)
 
 
 def forget(written: Iterable[UOp]) -> None:
@@ -47,8 +66,8 @@ def forget(written: Iterable[UOp]) -> None:
     if not gone or not _graphs:
         return
     with _lock:
-        for buffer, (_, reads) in list(_graphs.items()):
-            if buffer in gone or not reads.isdisjoint(gone):
+        for buffer, origin in list(_graphs.items()):
+            if buffer in gone or not origin.reads.isdisjoint(gone):
                 del _graphs[buffer]
 
 
@@ -61,15 +80,18 @@ def clear() -> None:
 def readers_known() -> frozenset[UOp]:
     """All storage that some kept graph reads."""
     with _lock:
-        return frozenset().union(*(reads for _, reads in _graphs.values()))
+        return frozenset().union(*(origin.reads for origin in _graphs.values()))
 
 
 def unrealized(root: UOp) -> tuple[UOp, dict[UOp, UOp]]:
     """``root`` with realized values exchanged for the graphs they came from, and what undoes it in a graph over it."""
     back: dict[UOp, UOp] = {}
     while True:
-        known = {b: _graphs[b][0] for b in root.toposort(enter_calls=False) if b in _graphs}
+        below = root.toposort(enter_calls=False)
+        found = {origin.value_in(b): origin.graph for b in below if (origin := _graphs.get(b)) is not None}
+        known = {value: graph for value, graph in found.items() if value in below}
         if not known:
             return root, back
-        back.update({graph: buffer.view_as(graph.shape) for buffer, graph in known.items()})
-        root = root.substitute({b: graph.reshape((b.arg.size,)) for b, graph in known.items()}, walk=True)
+        back.update({graph: value.reshape(graph.shape) if value.op is Ops.UNSHARD else value.view_as(graph.shape)
+                     for value, graph in known.items()})
+        root = root.substitute({value: graph.reshape(value.shape) for value, graph in known.items()}, walk=True)

@@ -1,8 +1,8 @@
 """Python and numpy data as nodes.
 
 Takes scalars, nested sequences, bytes, arrays and paths; gives a node: a weak literal for a lone scalar, else a
-BUFFER on the host device that holds the data. An array is not copied: it must not change before the tensor is
-realized.
+BUFFER on the host device that holds the data. Arrays and other mutable memory are copied here, so a later change of
+them does not change the tensor; to share memory is what ``Tensor.from_dlpack`` and ``Tensor.from_blob`` are for.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOST = "NPY"
 
 
 def array_node(array: np.ndarray[Any, Any]) -> UOp:
-    """The array's elements as a node on the host device."""
+    """The array's elements as a node on the host device; nobody may change the array afterwards."""
     if array.dtype.byteorder == (">" if np.little_endian else "<"):
         array = array.astype(array.dtype.newbyteorder("="))
     if array.size == 0:
@@ -67,11 +67,11 @@ def sequence_node(data: list[Any] | tuple[Any, ...], dtype: DType | None) -> UOp
 def host_node(data: Any, dtype: DType | None) -> UOp | None:
     """Data that lives on the host as a node on the host device; None if it is no such data."""
     if isinstance(data, np.ndarray):
-        return array_node(data)
+        return array_node(np.array(data, order="C"))
     if isinstance(data, np.generic):
         return array_node(np.asarray(data))
     if isinstance(data, (bytes, bytearray, memoryview)):
-        node = array_node(np.frombuffer(data, np.uint8))
+        node = array_node(np.frombuffer(data if isinstance(data, bytes) else bytes(data), np.uint8))
         if dtype is None:
             return node
         values = node.bitcast(dtype)
@@ -86,4 +86,7 @@ def path_node(path: os.PathLike[str], dtype: DType | None) -> UOp:
     """A file as flat storage on the disk device."""
     dt = dtype or dtypes.uint8
     name = os.path.realpath(path)
-    return UOp.new_buffer(f"DISK:{name}", os.path.getsize(name) // dt.itemsize, dt)
+    node = UOp.new_buffer(f"DISK:{name}", os.path.getsize(name) // dt.itemsize, dt)
+    if node.arg.size:
+        node.buffer.ensure_allocated()  # opens the file, which is the one to read even if the path changes
+    return node

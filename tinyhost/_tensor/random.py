@@ -1,7 +1,8 @@
 """Random tensors: distributions over Threefry words.
 
 Takes shapes and parameters; every draw advances its device's counter. Uniform floats are mantissa bits under the
-exponent of 1, less 1; normal ones are Box-Muller pairs.
+exponent of 1, less 1; normal ones are Box-Muller pairs; integers are the upper part of the product of a word and the
+length of the range, the word being so long that no integer is noticeably more likely than another.
 """
 from __future__ import annotations
 
@@ -53,19 +54,28 @@ class RandomTensor(TensorCore):
         if not dt.is_float or dt.is_weak or dt in dtypes.fp8_fnuz:
             raise DTypeError(f"rand needs a float dtype such as float32, got {dt}: use randint for integers")
         dims = argfix(*shape)
-        if not all(isinstance(s, int) and s >= 0 for s in dims):
-            raise ShapeError(f"rand needs extents that are non-negative ints, got {dims}")
-        target = canonical_device(device)
-        if not isinstance(target, str):
-            raise ValueError(f"rand draws on one device, got {target}")
-        count = prod(dims)
+        count = cls._checked_count("rand", dims)
         if count == 0:
             return cls._const(0, dt)._broadcast_to(dims)
-        words = ceildiv(count * dt.itemsize, 4)
-        key, counter = state.draw(cls, target, words)
-        bits = cls.random_bits(cls._wrap(key.uop), cls._wrap(counter.uop), words)
+        bits = cls._drawn(ceildiv(count * dt.itemsize, 4), device)
         ret = cls._unit_floats(bits, dt, count).reshape(dims)
         return ret.contiguous() if contiguous else ret
+
+    @staticmethod
+    def _checked_count(name: str, dims: tuple[Any, ...]) -> int:
+        if not all(isinstance(s, int) and s >= 0 for s in dims):
+            raise ShapeError(f"{name} needs extents that are non-negative ints, got {dims}")
+        count: int = prod(dims)
+        return count
+
+    @classmethod
+    def _drawn(cls, words: int, device: DeviceLike) -> Self:
+        """The next ``words`` words of a device; for several devices those of the first, on each."""
+        target = canonical_device(device)
+        home = target if isinstance(target, str) else target[0]
+        key, counter = state.draw(cls, home, words)
+        bits = cls.random_bits(cls._wrap(key.uop), cls._wrap(counter.uop), words)
+        return bits if home is target else bits.to(target)  # type: ignore[attr-defined, no-any-return]
 
     @classmethod
     def _unit_floats(cls, bits: Self, dtype: Any, count: int) -> Self:
@@ -108,8 +118,13 @@ class RandomTensor(TensorCore):
         if not (math.isfinite(low) and math.isfinite(high)):
             raise ValueError(f"uniform needs finite bounds, got low={low}, high={high}")
         dt = dtypes.default_float if dtype is None else to_dtype(dtype)
+        if dt.is_int and isinstance(low, int) and isinstance(high, int) and low < high:
+            return cls.randint(*shape, low=low, high=high, dtype=dt, **kwargs)
         base = cls.rand(*shape, dtype=dt if dt.is_float else None, **kwargs)
-        return (base * (high - low)).cast(dt) + low
+        if not dt.is_float:
+            return (base * (high - low) + low).cast(dt)
+        ret = (base * (high - low)).cast(dt) + low
+        return ret if low >= high else (ret < high).where(ret, low)  # the sum may have been rounded up
 
     @classmethod
     def randint(cls, *shape: Any, low: int = 0, high: int = 10, dtype: DTypeLike = dtypes.int, **kwargs: Any) -> Self:
@@ -129,7 +144,41 @@ class RandomTensor(TensorCore):
             raise ValueError(f"randint draws from low to high - 1, got low={low}, high={high}: no integer is there")
         if low < dt.min or high - 1 > dt.max:
             raise ValueError(f"randint from {low} to {high} does not fit {dt}: it holds {dt.min} to {dt.max}")
-        return cls.uniform(*shape, low=low, high=high, dtype=dt, **kwargs)
+        dims = argfix(*shape)
+        count = cls._checked_count("randint", dims)
+        if count == 0:
+            return cls._const(0, dt)._broadcast_to(dims)
+        contiguous = kwargs.pop("contiguous", True)
+        offset = cls._below(high - low, count, kwargs.pop("device", None), **kwargs).cast(dt)
+        # both wrap, so that their sum is right
+        ret = (offset + cls._const(low, dt)).reshape(dims)
+        return ret.contiguous() if contiguous else ret
+
+    @classmethod
+    def _below(cls, span: int, count: int, device: DeviceLike) -> Self:
+        """``count`` uint64 from 0 to span - 1: word * span >> bits of the word, with words of 32, 64 or 128 bits.
+
+        An integer is more likely than another by at most span / 2**bits of the word, that is 2**-16 for one of 32 bits.
+        """
+        if span <= 1 << 16:
+            return (cls._drawn(count, device).cast(dtypes.uint64) * span) >> 32
+        if span <= 1 << 32:
+            return cls._drawn(2 * count, device).bitcast(dtypes.uint64)._high_product(span)
+        pairs = cls._drawn(4 * count, device).bitcast(dtypes.uint64).reshape(2, count)
+        high, low = (x.reshape(count) for x in pairs.split(1))
+        if span == 1 << 64:
+            return high
+        carried = low._high_product(span)
+        total = high * cls._const(span, dtypes.uint64) + carried
+        return high._high_product(span) + (total < carried).cast(dtypes.uint64)
+
+    def _high_product(self, factor: int) -> Self:
+        """Upper 64 bits of the product of uint64 numbers and a factor below 2**64."""
+        a0, a1 = self & 0xFFFFFFFF, self >> 32
+        b0, b1 = (self._const(v, dtypes.uint64) for v in (factor & 0xFFFFFFFF, factor >> 32))
+        middle = a1 * b0 + ((a0 * b0) >> 32)
+        other = a0 * b1 + (middle & 0xFFFFFFFF)
+        return a1 * b1 + (middle >> 32) + (other >> 32)
 
     @classmethod
     def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, **kwargs: Any) -> Self:
@@ -169,9 +218,12 @@ class RandomTensor(TensorCore):
         return cls.normal(*shape, mean=0.0, std=std, **kwargs)
 
     @classmethod
-    def randperm(cls, n: int, device: DeviceLike = None, dtype: DTypeLike = dtypes.int, **kwargs: Any) -> Self:
-        """The integers below ``n`` in random order."""
-        return cls.rand(n, device=device, **kwargs).argsort().cast(to_dtype(dtype))
+    def randperm(cls, n: int, device: DeviceLike = None, dtype: DTypeLike = dtypes.int) -> Self:
+        """The integers below ``n`` in random order: that of random words, long enough to differ."""
+        if n == 0:
+            return cls._const(0, to_dtype(dtype))._broadcast_to((0,))
+        keys = cls._drawn(n, device) if n <= 1 << 12 else cls._drawn(2 * n, device).bitcast(dtypes.uint64)
+        return keys.argsort().cast(to_dtype(dtype))
 
     def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Self:
         """Indices drawn with the weights of self, one row or a matrix of rows.

@@ -1,97 +1,28 @@
-"""Results: realization, and the data as memoryview, numpy array, Python numbers.
+"""One element, or nested lists of them, as Python numbers; and the conversions that Python itself asks for.
 
-Everything here runs kernels. Weak values take their default dtype when they are read, values without a device the
-default device.
+A tensor counts as a number where it has exactly one element, as an index only where it is 0-d and an integer, and as a
+truth value only where it is 0-d and bool: what a larger one should mean is for the program to say.
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from tinyhost._tensor.core import TensorCore, canonical_device, store_in_new_buffer
-from tinyhost.dtype import _to_np_dtype, dtypes, strong_dtype
-from tinyhost.env import ALLOW_DEVICE_USAGE
-from tinyhost.errors import DeviceUsageError
+from tinyhost._tensor.interop import InteropTensor
+from tinyhost.dtype import dtypes
 
 if TYPE_CHECKING:
     from typing import Self
 
-    from tinyhost.device import Buffer
-    from tinyhost.uop import UOp
 
-
-class ReadTensor(TensorCore):
-    """realize, data, numpy, item, tolist and truth."""
+class ReadTensor(InteropTensor):
+    """item, tolist, truth and numbers."""
 
     __slots__ = ()
 
-    def realize(self, *lst: Self, do_update_stats: bool = True) -> Self:
-        """Compute self and ``lst`` together; weak values stay virtual."""
-        _check_may_run()
-        tensors = [t for t in (self, *lst) if not t.dtype.is_weak and not _is_empty(t)]
-        for t in tensors:
-            if t.uop.device is None:
-                t.uop = store_in_new_buffer(t.uop, canonical_device(None))
-        if tensors:
-            from tinyhost import realization  # loads scheduler and engine, at the first realization
-            realization.realize(*tensors, do_update_stats=do_update_stats)
-        return self
-
-    def schedule_linear(self, *lst: Self) -> UOp:
-        """The LINEAR of kernels that would compute self and ``lst``."""
-        from tinyhost import realization
-        return realization.linear_with_vars([self, *lst])[0]
-
-    def linear_with_vars(self, *lst: Self) -> tuple[UOp, dict[str, int]]:
-        """The LINEAR of kernels that would compute self and ``lst``, and the values of bound variables."""
-        from tinyhost import realization
-        return realization.linear_with_vars([self, *lst])
-
-    def _read(self) -> Buffer:
-        """The realized elements in order, on one device."""
-        _check_may_run()
-        if not all(isinstance(s, int) for s in self.shape):
-            raise RuntimeError(f"cannot read data of symbolic shape {self.shape}: shrink it to a concrete shape first")
-        t = self.cast(strong_dtype(self.dtype))
-        if isinstance(t.device, tuple):
-            t = t._wrap(t.uop.copy_to_device(t.device[0]))
-        from tinyhost import realization
-        return realization.read(t)
-
-    def data(self) -> memoryview:
-        """The elements as a memoryview of self's shape; one without a struct format comes as bytes of its storage."""
-        fmt: Any = strong_dtype(self.dtype).fmt
-        if _is_empty(self):
-            return memoryview(b"")
-        raw = self._read().as_memoryview().cast("B")
-        if fmt is None:
-            return raw
-        if fmt == "e":  # memoryview.cast knows it from Python 3.12 on
-            return np.frombuffer(raw, np.float16).reshape(self.shape).data
-        view: memoryview = raw.cast(fmt, self.shape) if self.shape else raw.cast(fmt)
-        return view
-
-    def numpy(self) -> np.ndarray[Any, Any]:
-        """The elements as a numpy array of its own; bfloat16 and fp8 come as float32."""
-        dtype = strong_dtype(self.dtype)
-        np_dtype = _to_np_dtype(dtype)
-        if np_dtype is None:
-            return self.cast(dtypes.float32).numpy()
-        if _is_empty(self):
-            return np.empty(self.shape, dtype=np_dtype)
-        raw = np.frombuffer(self._read().as_memoryview().cast("B"), dtype=np_dtype)
-        return raw.reshape(self.shape).copy()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        array = self.numpy()
-        return array if dtype is None else array.astype(dtype)
-
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        return self.numpy().__dlpack__(**kwargs)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.numpy().__dlpack_device__()  # the elements are handed over in host memory
+    def _elements(self) -> Any:
+        """Number of elements, by the values of variables."""
+        return self.numel() if isinstance(self.numel(), int) else self._concrete().numel()
 
     def item(self) -> Any:
         """The only element as a Python number.
@@ -99,7 +30,7 @@ class ReadTensor(TensorCore):
         Raises:
             ValueError: there is not exactly one element.
         """
-        if self.numel() != 1:
+        if self._elements() != 1:
             raise ValueError(f"item() needs exactly one element, got shape {self.shape}: use tolist() or index first")
         if (value := self._literal()) is not None:
             return value
@@ -115,23 +46,38 @@ class ReadTensor(TensorCore):
                             ".any(), .all() or .item()")
         return bool(self.item())
 
+    def _number(self, kind: str) -> Any:
+        if self._elements() != 1:
+            raise TypeError(f"{kind}() needs a tensor of one element, got shape {self.shape}: use tolist() or index "
+                            "first")
+        return self.item()
+
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._number("int"))
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._number("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._number("complex"))
 
     def __index__(self) -> int:
-        if not self.dtype.is_int:
-            raise TypeError(f"only an integer tensor can be an index, got {self.dtype}")
+        if self.shape or not self.dtype.is_int:
+            raise TypeError(f"only an integer tensor can be an index, and a 0-d one, got shape {self.shape} of "
+                            f"{self.dtype}: use .item()")
         return int(self.item())
 
+    def __iter__(self) -> Iterator[Self]:
+        """The elements of the first axis.
 
-def _check_may_run() -> None:
-    if not ALLOW_DEVICE_USAGE.value:
-        raise DeviceUsageError("a tensor is realized or read while ALLOW_DEVICE_USAGE=0, as in a function that is "
-                               "being traced: return it, and read it outside")
+        Raises:
+            TypeError: there is no axis.
+        """
+        if not self.shape:
+            raise TypeError("iteration over a 0-d tensor: use .item()")
+        size = len(self)
+        return (self[i] for i in range(size))  # type: ignore[index]
 
-
-def _is_empty(t: TensorCore) -> bool:
-    return any(isinstance(s, int) and s == 0 for s in t.shape)
+    def __contains__(self, x: Any) -> bool:
+        """Whether some element equals ``x``, which may be an array that broadcasts."""
+        return bool(self.eq(x).any().item())

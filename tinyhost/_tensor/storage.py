@@ -25,12 +25,15 @@ from tinyhost._tensor.views import (
     storage_of,
     strangers,
 )
+from tinyhost.download import fetch
+from tinyhost.device import caps_of
 from tinyhost.dtype import dtypes, least_upper_dtype, strong_dtype, to_dtype
-from tinyhost.errors import DTypeError, ShapeError
+from tinyhost.errors import DTypeError, PlacementError, ShapeError
 from tinyhost.helpers import argfix
 from tinyhost.mixin.movement import check_extents
 from tinyhost.mixin.sint import is_one, same_shape
 from tinyhost.uop import Ops, UOp
+from tinyhost.uop.leaf import is_leaf, with_identity
 
 if TYPE_CHECKING:
     from typing import Self
@@ -81,7 +84,7 @@ class StorageTensor(TensorCore):
             literal = literal.cast(to_dtype(dtype)) if not literal.is_const else UOp.const(fill_value, to_dtype(dtype))
         value = literal.expand(dims) if dims else literal
         if not buffer:
-            return cls._wrap(value)
+            return cls._wrap(with_identity(value))
         return cls._wrap(store_in_new_buffer(value, canonical_device(device)))
 
     def full_like(self, fill_value: Any, dtype: DTypeLike | None = None, device: DeviceLike = None,
@@ -108,6 +111,35 @@ class StorageTensor(TensorCore):
         """Ones like self."""
         return self.full_like(1, **kwargs)
 
+    # *** sequences: leaves of their own ***
+    @classmethod
+    def arange(cls, start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike | None = None) -> Self:
+        """``start``, ``start + step``, ... below ``stop``, without storage; one argument counts from 0.
+
+        Raises:
+            ValueError: ``step`` is 0, or a number is not finite.
+            OverflowError: a value does not fit the dtype.
+        """
+        return cls._wrap(with_identity(super().arange(start, stop, step, dtype).uop))
+
+    @classmethod
+    def linspace(cls, start: int | float, stop: int | float, steps: int, dtype: DTypeLike | None = None) -> Self:
+        """``steps`` numbers from ``start`` to ``stop``, both included, without storage.
+
+        Raises:
+            ValueError: negative ``steps``, or bool as dtype.
+        """
+        return cls._wrap(with_identity(super().linspace(start, stop, steps, dtype).uop))
+
+    @classmethod
+    def eye(cls, n: int, m: int | None = None, dtype: DTypeLike | None = None) -> Self:
+        """Matrix of ones on the main diagonal, zeros elsewhere, without storage.
+
+        Raises:
+            ValueError: a negative extent.
+        """
+        return cls._wrap(with_identity(super().eye(n, m, dtype).uop))
+
     @classmethod
     def from_blob(cls, ptr: int, shape: tuple[int, ...], **kwargs: Any) -> Self:
         """Foreign memory at address ``ptr`` as a tensor; it must stay valid as long as the tensor."""
@@ -122,6 +154,15 @@ class StorageTensor(TensorCore):
         buffer.allocate(external_ptr=ptr)
         return cls._wrap(UOp.from_buffer(buffer).reshape(shape))
 
+    @classmethod
+    def from_url(cls, url: str, gunzip: bool = False, **kwargs: Any) -> Self:
+        """The bytes behind a URL as a uint8 tensor of one axis; the file is kept in the cache folder.
+
+        Raises:
+            DownloadError: the file cannot be had.
+        """
+        return cls(fetch(url, gunzip=gunzip), **kwargs)
+
     # *** copies ***
     def clone(self, device: DeviceLike = None) -> Self:
         """A copy in storage of its own, on self's device unless another is given."""
@@ -130,7 +171,7 @@ class StorageTensor(TensorCore):
         return self._wrap(store_in_new_buffer(self.uop, target))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        new = self.clone() if self.device is not None else self._fresh()
+        new = self.clone() if self.device is not None else self._wrap(with_identity(self.uop))
         new.grad, new.is_param = None if self.grad is None else self.grad.__deepcopy__(memo), self.is_param
         memo[id(self)] = new
         return new
@@ -173,7 +214,7 @@ class StorageTensor(TensorCore):
         Raises:
             DTypeError: the dtypes differ and ``x`` is no weak value of self's kind.
             ShapeError: the shape does not broadcast.
-            RuntimeError: the devices differ.
+            PlacementError: the devices differ.
         """
         if not isinstance(x, TensorCore) and (isinstance(x, (list, tuple)) or hasattr(x, "__array__")):
             value = type(self)(x, device=self.device, dtype=self.dtype)
@@ -184,9 +225,10 @@ class StorageTensor(TensorCore):
             weak = theirs.is_weak or value._literal() is not None
             if not weak or least_upper_dtype(mine, theirs) is not mine:
                 raise DTypeError(f"{what} dtype mismatch {mine} != {theirs}: cast the value to {mine}")
-            value = value._at(mine).cast(mine) if value._literal() is None else self._const(value._literal(), mine)
-        if value.device is not None and value.device != self.device:
-            raise RuntimeError(f"{what} device mismatch {self.device} != {value.device}: move the value with .to()")
+            literal = None if is_leaf(value.uop) else value._literal()
+            value = value._at(mine).cast(mine) if literal is None else self._const(literal, mine)
+        if value.device != self.device:
+            value = self._value_here(value, shape, what)
         extra = len(value.shape) - len(shape)
         if extra > 0 and all(is_one(s) for s in value.shape[:extra]):
             value = value.reshape(value.shape[extra:])
@@ -194,6 +236,15 @@ class StorageTensor(TensorCore):
             return value._broadcast_to(shape)
         except ShapeError as e:
             raise ShapeError(f"{what} shape mismatch {shape} != {value.shape}: the value must broadcast") from e
+
+    def _value_here(self, value: Self, shape: tuple[Any, ...], what: str) -> Self:
+        """A value from another device, or from none: storage outside of memory, like a file, gets a copy."""
+        if isinstance(self.device, str) and (caps := caps_of(self.device)).storage_only and not caps.host_visible:
+            wide = value._broadcast_to(shape) if value.device is None else value
+            return wide.contiguous().to(self.device)
+        if value.device is not None:
+            raise PlacementError(f"{what} device mismatch {self.device} != {value.device}: move the value with .to()")
+        return value
 
     def assign(self, x: Any) -> Self:
         """Write ``x`` into self; the storage changes when self is realized, and every view of it sees the new content.
@@ -205,6 +256,8 @@ class StorageTensor(TensorCore):
             return self
         self._own_storage()
         value = self._value_for(x, self.shape, "assign")
+        if 0 in self.shape:
+            return self
         if storage_of(self.uop) is not None:
             self._store(self.uop, value.uop)
             return self

@@ -14,7 +14,7 @@ from tinyhost._tensor.registry import live_tensors
 from tinyhost.ops import AddrSpace, GroupOp, Ops
 from tinyhost.uop import UOp
 
-_ASIDE = GroupOp.Movement | {Ops.DETACH, Ops.BITCAST}
+_ASIDE = GroupOp.Movement | {Ops.DETACH, Ops.BITCAST, Ops.UNSHARD}
 _exclusive: weakref.WeakSet[UOp] = weakref.WeakSet()  # buffers that one family alone shows
 
 

@@ -84,10 +84,11 @@ class Integers:
     Args:
         rank: place of each RANGE (strong) in the loop nest, outermost 0; launch indices have none.
         lower: turns an op the target may lack into ones it has (decomposition).
+        has_int64: without, everything is int32, whatever the bounds say: storage is smaller than that.
     """
 
-    def __init__(self, rank: dict[UOp, int], lower: Callable[[UOp], UOp]) -> None:
-        self.rank, self.lower = rank, lower
+    def __init__(self, rank: dict[UOp, int], lower: Callable[[UOp], UOp], has_int64: bool = True) -> None:
+        self.rank, self.lower, self.has_int64 = rank, lower, has_int64
         self._nodes: dict[tuple[Any, ...], UOp] = {}
         self._ranks: dict[UOp, int] = {}
         self._iotas: dict[tuple[int, int, DType], UOp] = {}
@@ -264,6 +265,8 @@ class Integers:
 
     def dtype_of(self, a: Lin) -> DType:
         """int32 where bounds and atoms allow, else int64."""
+        if not self.has_int64:
+            return dtypes.int32
         lo, hi = self.bounds(a)
         if lo < _INT32[0] or hi > _INT32[1] or any(n.dtype.itemsize > 4 for n in a.terms if not is_lane(n)):
             return dtypes.int64

@@ -118,6 +118,9 @@ class Memory(Values):
         vectors, ints = self.vectors, self.ints
         wide_gate = vectors.width(gate)
         width, start = self._shape_of_access(at)
+        if vectors.width(other) > max(width, wide_gate):  # one element, but an alternative for each lane
+            chosen: UOp = self.select(gate, self.load_entry(base, index, gate, None, dt, hint), other, dt)
+            return chosen
         if isinstance(start, Lin) and (wide_gate == 1 or width > 1 and self.renderer.caps.masked):
             if width == 1:
                 return UOp(

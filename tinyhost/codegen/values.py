@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhost.codegen.linear_form import Int, Integers, Lanes, Lin, atom, literal
+from tinyhost.codegen.lower import native_dtypes
 from tinyhost.codegen.vectors import Vectors
 from tinyhost.dtype import DType, Invalid, dtypes, least_upper_dtype
 from tinyhost.helpers import prod
@@ -40,7 +41,7 @@ class Values:
         self.strong_ranges: dict[UOp, UOp] = {}
         self.rank: dict[UOp, int] = {}
         self.small_rank = {r: i for i, r in enumerate(order)}
-        self.ints = Integers(self.rank, lower)
+        self.ints = Integers(self.rank, lower, dtypes.int64 in native_dtypes(renderer))
         self.vectors = Vectors(renderer, lower)
         self.alu = self.vectors.alu
         self.out: dict[UOp, Entries] = {}

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import math
 import weakref
+from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tinyhost.device.multibuffer import MultiBuffer
 from tinyhost.device.registry import Device
 from tinyhost.dtype import DType, _from_np_dtype, _to_np_dtype, dtypes
 from tinyhost.env import MAX_BUFFER_SIZE
-from tinyhost.errors import OutOfMemory
+from tinyhost.errors import ExchangeError, OutOfMemory
 from tinyhost.helpers import GlobalCounters, size_to_str
 from tinyhost.ops import AddrSpace, Ops
 from tinyhost.uop import UOp
@@ -41,6 +43,10 @@ class Buffer:
         self.device, self.size, self.dtype, self.options, self.offset = device, size, dtype, options, offset
         self._opaque: Any = None
         self._base = base
+        self._lease: weakref.ref[Lease] | None = None
+        self._owned = self._counted = False
+        self._keep: Any = None  # what foreign memory belongs to
+        self.readonly = False
         if base is not None and (offset < 0 or offset + self.nbytes > base.nbytes or base._base is not None):
             raise ValueError(f"view of {size} {dtype} at byte {offset} does not fit its base of {base.nbytes} bytes")
         if opaque is not None:
@@ -56,7 +62,8 @@ class Buffer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         data = bytes(self.as_memoryview()) if self.is_allocated() else None
-        return Buffer, (self.device, self.size, self.dtype, None, self.options, data)
+        options = None if self.options is None else replace(self.options, external_ptr=None)  # memory of its own
+        return Buffer, (self.device, self.size, self.dtype, None, options, data)
 
     @property
     def base(self) -> "Buffer":
@@ -88,8 +95,8 @@ class Buffer:
                     self.allocate()
         return self
 
-    def allocate(self, opaque: Any = None, external_ptr: int | None = None) -> "Buffer":
-        """Get memory, or take ``opaque`` or the foreign memory at ``external_ptr`` over.
+    def allocate(self, opaque: Any = None, external_ptr: int | None = None, keep: Any = None) -> "Buffer":
+        """Get memory, or take ``opaque`` or the foreign memory at ``external_ptr`` over; ``keep`` lives as long as it.
 
         Raises:
             OutOfMemory: the device has none, or MAX_BUFFER_SIZE forbids it.
@@ -106,7 +113,7 @@ class Buffer:
             self._check_foreign(external_ptr)
             from tinyhost.device.base import BufferSpec
             self.options = BufferSpec(external_ptr=external_ptr)
-        self._owned = opaque is None
+        self._owned, self._keep = opaque is None, keep
         allocator = self.allocator
         self._counted = self._owned and external_ptr is None and allocator.counted
         self._opaque = allocator.alloc(self.nbytes, self.options) if opaque is None else opaque
@@ -128,11 +135,17 @@ class Buffer:
         """Give the memory back."""
         if self._base is not None or self._opaque is None:
             return
+        if (lease := self._leased()) is not None:
+            self._leave_to(lease, Buffer(self.device, self.size, self.dtype))
+            return
         opaque, self._opaque = self._opaque, None
         if self._counted:
             _account(self.device, -self.nbytes)
         if self._owned:
             self.allocator.free(opaque, self.nbytes, self.options)
+        if self._keep is not None:
+            Device[self.device].synchronize()  # work on foreign memory ends before its owner hears of it
+            self._keep = None
 
     def __del__(self) -> None:
         # a half-built buffer, and interpreter shutdown, leave nothing to free
@@ -150,11 +163,23 @@ class Buffer:
         """``size`` elements of ``dtype`` that start ``offset`` bytes into this buffer."""
         return Buffer(self.device, size, dtype, base=self.base, offset=self.offset + offset)
 
-    def as_memoryview(self, allow_zero_copy: bool = False) -> memoryview:
-        """The bytes; the memory itself where ``allow_zero_copy`` and the host can see it, else a copy."""
-        Device[self.device].synchronize()
-        if allow_zero_copy and (seen := self.host_view()) is not None:
+    def as_memoryview(self, allow_zero_copy: bool = False, force_zero_copy: bool = False,
+                      no_sync: bool = False) -> memoryview:
+        """The bytes; the memory itself where ``allow_zero_copy`` and the host can see it, else a copy.
+
+        Args:
+            force_zero_copy: never copy.
+            no_sync: do not wait for work on the device.
+
+        Raises:
+            ExchangeError: ``force_zero_copy`` where the host does not see the memory.
+        """
+        if not no_sync:
+            Device[self.device].synchronize()
+        if (allow_zero_copy or force_zero_copy) and (seen := self.host_view()) is not None:
             return seen
+        if force_zero_copy:
+            raise ExchangeError(f"the host does not see the memory of {self!r}: leave force_zero_copy out to copy it")
         out = memoryview(bytearray(self.nbytes))
         if self.nbytes:
             self.allocator._copyout(out, self.get_buf())
@@ -201,6 +226,58 @@ class Buffer:
             raise TypeError(f"numpy has no dtype for {self.dtype}: cast first")
         return np.frombuffer(self.as_memoryview(), dtype=np_dtype)
 
+    # *** memory that others see ***
+    def lease(self) -> "Lease":
+        """A hold on the memory: while it lives, the memory is not freed, reused or written by us."""
+        base = self.base.ensure_allocated()
+        with _lock:
+            lease = base._leased()
+            if lease is None:
+                lease = Lease(base)
+                base._lease = weakref.ref(lease)
+            return lease
+
+    def _leased(self) -> "Lease | None":
+        return None if self._lease is None else self._lease()
+
+    def make_writable(self) -> None:
+        """Prepare a write: memory that is leased or read-only stays as it is, and the buffer goes on in a copy of it.
+
+        Handles from ``get_buf`` are stale after a move.
+        """
+        base = self.base
+        if base._opaque is None or (base._lease is None and not base.readonly):
+            return
+        with _lock:
+            lease = base._leased()
+            if lease is not None or base.readonly:
+                base._leave_to(lease, Buffer(base.device, base.size, base.dtype).allocate().copy_from(base))
+
+    def _leave_to(self, lease: "Lease | None", other: "Buffer") -> None:
+        """Exchange memory with ``other``, which the lease holds from now on."""
+        for name in ("_opaque", "options", "_owned", "_counted", "_keep", "readonly"):
+            mine = getattr(self, name)
+            setattr(self, name, getattr(other, name))
+            setattr(other, name, mine)
+        self._lease = None
+        if lease is not None:
+            lease.buffer = other
+
+
+class Lease:
+    """A hold on the memory of ``buffer``, shared by all who see that memory: it is freed after the last one let go.
+
+    Attributes:
+        buffer: the leased one, or after it went on elsewhere a stand-in that owns what it left.
+        view: the memory as host bytes, None where the host cannot see it.
+        readonly: whether nobody may write the memory.
+    """
+
+    __slots__ = ("buffer", "view", "readonly", "__weakref__")
+
+    def __init__(self, buffer: Buffer) -> None:
+        self.buffer, self.view, self.readonly = buffer, buffer.host_view(), buffer.readonly
+
 
 def _account(device: str, nbytes: int) -> None:
     per = GlobalCounters.mem_used_per_device
@@ -211,17 +288,24 @@ def _account(device: str, nbytes: int) -> None:
 
 # *** BUFFER nodes ***
 _lock = RLock()  # re-entrant: the collector may free buffers inside of a locked block
-_buffers: "weakref.WeakKeyDictionary[UOp, Buffer]" = weakref.WeakKeyDictionary()
+_buffers: "weakref.WeakKeyDictionary[UOp, Buffer | MultiBuffer]" = weakref.WeakKeyDictionary()
 
 
-def buffer_of(u: UOp) -> Buffer:
+def _new_buffer(arg: ParamArg) -> Buffer | MultiBuffer:
+    if isinstance(arg.device, tuple):
+        return MultiBuffer([Buffer(d, arg.size or 0, arg.dtype) for d in arg.device])
+    assert arg.device is not None, "a BUFFER has a device"
+    return Buffer(arg.device, arg.size or 0, arg.dtype)
+
+
+def buffer_of(u: UOp) -> Buffer | MultiBuffer:
     """The storage of a BUFFER, or of a contiguous view of one.
 
     Raises:
         RuntimeError: the node is not such a view.
     """
     views = []
-    while u.op in (Ops.RESHAPE, Ops.AFTER, Ops.SHRINK, Ops.BITCAST):
+    while u.op in (Ops.RESHAPE, Ops.AFTER, Ops.SHRINK, Ops.BITCAST, Ops.UNSHARD):
         if u.op in (Ops.SHRINK, Ops.BITCAST):
             views.append(u)
         u = u.src[0]
@@ -230,7 +314,7 @@ def buffer_of(u: UOp) -> Buffer:
     with _lock:
         buf = _buffers.get(u)
         if buf is None:
-            buf = _buffers[u] = Buffer(u.arg.device, u.arg.size, u.arg.dtype)
+            buf = _buffers[u] = _new_buffer(u.arg)
     for v in reversed(views):
         buf = _view(buf, v)
     return buf
@@ -242,7 +326,7 @@ def has_storage(u: UOp) -> bool:
         return u in _buffers
 
 
-def _view(buf: Buffer, v: UOp) -> Buffer:
+def _view(buf: Buffer | MultiBuffer, v: UOp) -> Buffer | MultiBuffer:
     if v.op is Ops.BITCAST:
         return buf.view(buf.nbytes // v.dtype.itemsize, v.dtype, 0)
     if len(v.marg) != 1 or not all(isinstance(x, int) for x in v.marg[0]):
@@ -251,7 +335,7 @@ def _view(buf: Buffer, v: UOp) -> Buffer:
     return buf.view(size, buf.dtype, offset * buf.dtype.itemsize)
 
 
-def from_buffer(buf: Buffer, device: Any = None) -> UOp:
+def from_buffer(buf: Buffer | MultiBuffer, device: Any = None) -> UOp:
     """A BUFFER node for existing storage."""
     u = UOp.new_buffer(buf.device, buf.size, buf.dtype)
     with _lock:
@@ -259,13 +343,13 @@ def from_buffer(buf: Buffer, device: Any = None) -> UOp:
     return u
 
 
-def _pickled(u: UOp) -> Buffer | None:
+def _pickled(u: UOp) -> Buffer | MultiBuffer | None:
     with _lock:
         buf = _buffers.get(u)
     return buf if buf is not None and buf.is_allocated() else None
 
 
-def _unpickled(arg: ParamArg, tag: Any, buf: Buffer) -> UOp:
+def _unpickled(arg: ParamArg, tag: Any, buf: Buffer | MultiBuffer) -> UOp:
     return from_buffer(buf)
 
 

@@ -10,11 +10,15 @@ from collections.abc import Iterable
 
 from tinyhost.device import Buffer, Device
 from tinyhost.device.buffer import buffer_of
+from tinyhost.device.multibuffer import MultiBuffer
 from tinyhost.dtype import strong_dtype
 from tinyhost.engine.hazards import VIEWS, Conflicts, is_storage, under_views
 from tinyhost.ops import AddrSpace, Ops
 from tinyhost.uop import UOp
 from tinyhost.uop.info import ParamArg
+from tinyhost.uop.sharding import stored_axis
+
+_STATES = frozenset({Ops.PARAM, Ops.AFTER})
 
 
 class Effects:
@@ -27,6 +31,8 @@ class Effects:
         self._buffers: list[UOp] = []  # BUFFER of each parameter
         self._stores: dict[UOp, None] = {}
         self._copies: set[UOp] = set()  # COPYs without storage of their own so far
+        self._states: list[UOp] = []  # every store in the graph, as the state of storage after it
+        self._prunes = False  # whether scheduling may leave out what a store feeds: empty values, arguments of calls
         self._conflicts = Conflicts(old) if old else None
 
     def __bool__(self) -> bool:
@@ -38,7 +44,7 @@ class Effects:
         return UOp.sink(*self._stores)
 
     @property
-    def params(self) -> list[Buffer]:
+    def params(self) -> list[Buffer | MultiBuffer]:
         """The buffers behind the parameters."""
         return [buffer_of(u) for u in self._buffers]
 
@@ -46,7 +52,7 @@ class Effects:
         """Let ``root`` be computed, into a new buffer unless it is a view of storage.
 
         Raises:
-            RuntimeError: a value lies on several devices, or a variable is bound to two values.
+            RuntimeError: a variable is bound to two values.
         """
         for u in root.toposort(gate=lambda u: u not in self._new, enter_calls=False):
             self._enter(u)
@@ -55,6 +61,9 @@ class Effects:
             self._require(base)
         elif not (_is_param(base) or base.is_variable):
             self._require(self._stored(root, new))
+        if self._prunes:  # ``becomes`` tells the program of these stores, so they must run
+            for state in self._states:
+                self._require(state)
 
     def _require(self, effect: UOp) -> None:
         if 0 not in effect.max_shape:
@@ -69,14 +78,15 @@ class Effects:
         if u.is_bound_var:
             self._new[u] = self._bound(u)
             return
-        if self._copies:
+        if self._copies and not u.is_own_shard:
             self._store_copies(u.src[:1] + u.src[2:] if u.op is Ops.STORE else u.src)
         new = self._new
         src = tuple([new[s] if s in new else s for s in u.src])
         if early:
             src = tuple([self._into_new(s, x)[0] if s in early else x for s, x in zip(u.src, src)])
-        built = u if src == u.src else UOp(u.op, src, u.arg, u.tag)
+        built = u if src == u.src and u.tag is None else UOp(u.op, src, u.arg)  # tags tell leaves apart, kernels do not
         new[u] = built
+        self._prunes = self._prunes or u.op is Ops.FUNCTION or (u._shape is not None and 0 in u._shape)
         if u.op is Ops.CONTIGUOUS:
             if u.arg is None and _is_whole(src[0]):
                 new[u], self.becomes[u] = src[0], self._place(u.src[0])
@@ -84,8 +94,11 @@ class Effects:
                 self._stored(u, src[0] if u.arg is None else built)
         elif u.op is Ops.COPY:
             self._copies.add(u)
+        elif u.op is Ops.UNSHARD and under_views(src[0]).op not in _STATES:
+            self._stored(u, built)
         elif u.op is Ops.AFTER:
             self.becomes[u] = self._place(u.src[0])
+            self._states.append(built)
 
     def _param(self, buffer: UOp) -> UOp:
         a = buffer.arg
@@ -109,17 +122,14 @@ class Effects:
         """``value``, the translation of ``u``, stored into a new buffer that ``u`` becomes."""
         self._copies.discard(u)
         self._new[u], self.becomes[u] = self._into_new(u, value)
+        self._states.append(under_views(self._new[u]))
         return self._new[u]
 
     def _into_new(self, u: UOp, value: UOp) -> tuple[UOp, UOp]:
         """(``value`` stored into a new buffer of the shape of ``u``, that buffer)."""
-        device = u.device or Device.DEFAULT
-        if isinstance(device, tuple):
-            raise RuntimeError(f"a value on several devices {device} cannot be realized: move it to one with "
-                               ".to(device)")
-        buffer = UOp.new_buffer(device, u.max_numel(), strong_dtype(u.dtype))
-        target = self._param(buffer).view_as(u.shape)
-        return target.after(target.store(value)), buffer.view_as(u.shape)
+        buffer = UOp.new_storage(u.shape, strong_dtype(u.dtype), u.device or Device.DEFAULT, stored_axis(u))
+        target = buffer.substitute({(base := buffer.buf_uop): self._param(base)}, walk=True)
+        return target.after(target.store(value)), buffer
 
     def _place(self, u: UOp) -> UOp:
         """The view ``u`` of a state of storage as that view of the storage itself."""
@@ -139,6 +149,6 @@ def _is_param(u: UOp) -> bool:
 
 def _is_whole(u: UOp) -> bool:
     """Whether a value is a whole buffer in order, or will be."""
-    while u.op is Ops.RESHAPE:
+    while u.op is Ops.RESHAPE or u.op is Ops.UNSHARD:
         u = u.src[0]
     return _is_param(u) or (u.op is Ops.AFTER and u.src[0].has_buffer_identity())

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from tinyhost.ops import AddrSpace, GroupOp, Ops
 from tinyhost.uop import UOp
 
-VIEWS = GroupOp.Movement | {Ops.DETACH, Ops.BITCAST}
+VIEWS = GroupOp.Movement | {Ops.DETACH, Ops.BITCAST, Ops.UNSHARD}
 STORED = frozenset({Ops.AFTER, Ops.CONTIGUOUS, Ops.COPY})  # what gets storage wherever it stands in a graph
-_NO_KERNEL = frozenset({Ops.AFTER, Ops.CALL, Ops.FUNCTION}) | VIEWS  # what reads nothing itself
+_NO_KERNEL = frozenset({Ops.AFTER, Ops.CALL, Ops.GETTUPLE, Ops.TUPLE}) | VIEWS  # what reads nothing itself
 
 
 def is_storage(u: UOp) -> bool:

@@ -25,11 +25,15 @@ View = tuple[int, int, DType]  # byte offset, elements, dtype
 
 @dataclass(frozen=True)
 class Arg:
-    """One buffer argument: a parameter or temporary by number, perhaps a view of it."""
+    """One buffer argument: a parameter or temporary by number, perhaps a view of it.
+
+    A parameter on several devices is a buffer for each: ``device`` says which.
+    """
 
     temp: bool
     index: int
     view: View | None = None
+    device: str | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ class _Planner:
                 views.append(u)
             u = u.src[0]
         if u.op is Ops.PARAM:
-            return Arg(False, u.arg.slot, _view_of(views))
+            return Arg(False, u.arg.slot, _view_of(views), u.arg.device)
         if u.op is not Ops.BUFFER:
             raise RuntimeError(f"a call argument is storage or a view of it, got {u.op}")
         number = self.numbers.setdefault(u, len(self.first))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tinyhost.device import Buffer
+from tinyhost.device.multibuffer import MultiBuffer, parts_of
 from tinyhost.engine.capture import recorder
 from tinyhost.engine.plan import Arg, Copy, Launch, Plan
 from tinyhost.env import DEBUG
@@ -19,14 +20,22 @@ from tinyhost.helpers import GlobalCounters, ansilen, colored, time_to_str
 class Bound:
     """A plan's arguments as buffers: given parameters, and storage of temporaries made at first use."""
 
-    def __init__(self, plan: Plan, params: Sequence[Buffer]) -> None:
+    def __init__(self, plan: Plan, params: Sequence[Buffer | MultiBuffer]) -> None:
         self.plan, self.params = plan, params
         self.storage: list[Buffer | None] = [None] * len(plan.storage)
 
     def buffer(self, arg: Arg) -> Buffer:
         """The buffer of one argument."""
-        buf = self._temp(arg.index) if arg.temp else self.params[arg.index]
+        buf = self._temp(arg.index) if arg.temp else self.param(arg)
         return buf if arg.view is None else buf.view(arg.view[1], arg.view[2], arg.view[0])
+
+    def param(self, arg: Arg) -> Buffer:
+        """The whole buffer of a parameter, that of one device where it has several."""
+        buf = self.params[arg.index]
+        if isinstance(buf, MultiBuffer):
+            assert arg.device is not None
+            return buf.lane(arg.device)
+        return buf
 
     def _temp(self, index: int) -> Buffer:
         temp = self.plan.temps[index]
@@ -36,8 +45,12 @@ class Bound:
         return buf if temp.view is None else buf.view(temp.view[1], temp.view[2], temp.view[0])
 
 
-def run(plan: Plan, params: Sequence[Buffer], var_vals: dict[str, int], do_update_stats: bool = True) -> None:
+def run(plan: Plan, params: Sequence[Buffer | MultiBuffer], var_vals: dict[str, int],
+        do_update_stats: bool = True) -> None:
     """Execute ``plan`` on ``params``."""
+    for i in plan.written:
+        for b in parts_of(params[i]):
+            b.make_writable()
     bound = Bound(plan, params)
     capture = recorder.active()
     for i, step in enumerate(plan.steps):

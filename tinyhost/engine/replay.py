@@ -1,7 +1,7 @@
-"""Replay of captured plans: one flat list of launches whose arguments stand, except inputs and variables.
+"""Replay of captured plans: one flat list of launches whose arguments stand, except those given and variables.
 
-Takes a capture and the buffers that were its inputs; ``run(inputs, var_vals)`` puts other buffers of the same sizes in
-their place and launches everything again.
+Takes a capture and the buffers that are given anew each time: first those the caller hands in, then those of results;
+``run(buffers, var_vals)`` puts other buffers of the same sizes in their place and launches everything again.
 """
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tinyhost.device import Buffer
+from tinyhost.device.multibuffer import MultiBuffer, parts_of
 from tinyhost.engine.capture import Capture
 from tinyhost.engine.plan import Arg, Copy, Launch, View
 from tinyhost.engine.realize import Bound, number, run_copy, run_launch
@@ -27,18 +28,42 @@ class _Step:
     fixed: tuple[Any, ...] | None  # (global size, local size, scalars) of a launch that no variable changes
 
 
-class Replay:
-    """What a function ran, ready to run again."""
+@dataclass
+class _Place:
+    """An argument of a step: position ``at`` in ``args``, as a handle or as a buffer."""
 
-    def __init__(self, capture: Capture, inputs: Sequence[Buffer]) -> None:
-        self._number = {id(b): i for i, b in enumerate(inputs)}
-        self._inputs: list[tuple[list[Any], int, int, View | None, bool]] = []  # list, position, input, view, as handle
-        self._kept = [bound for bound, _ in capture.items]  # handles are valid while their buffers live
+    args: list[Any]
+    at: int
+    as_handle: bool
+
+    def fill(self, buffer: Buffer) -> None:
+        """Put a buffer there."""
+        self.args[self.at] = buffer.get_buf() if self.as_handle else buffer
+
+
+class Replay:
+    """What a function ran, ready to run again.
+
+    Attributes:
+        used: storage other than what is given that the steps read or write.
+        written: the part of ``used`` that they write.
+        written_given: numbers of given buffers that they write.
+    """
+
+    def __init__(self, capture: Capture, given: Sequence[Buffer | MultiBuffer]) -> None:
+        self._number = {id(b): i for i, b in enumerate(given)}
+        self._given: list[tuple[_Place, Arg, int, View | None]] = []
+        self._fixed: list[tuple[_Place, Buffer]] = []  # launch arguments that stand
+        bounds = [bound for bound, _ in capture.items]
         self.steps = [self._step(bound, step, values) for bound, values in capture.items for step in bound.plan.steps]
-        written = [bound.params[i] for bound, _ in capture.items for i in bound.plan.written]
-        self.written = {b.base for b in written if id(b) not in self._number}  # memory other than that of inputs
-        self.written_inputs = {i for b in written if (i := self._number.get(id(b))) is not None}
-        self.used = {b.base for bound, _ in capture.items for b in bound.params if id(b) not in self._number}
+        params = [b for bound in bounds for b in bound.params]
+        written = [bound.params[i] for bound in bounds for i in bound.plan.written]
+        self.used = {b.base for b in params if id(b) not in self._number}
+        self.written = {b.base for b in written if id(b) not in self._number}
+        self.written_given = {i for b in written if (i := self._number.get(id(b))) is not None}
+        # handles are valid while their buffers live, and stay where they are
+        self._temporaries = [b for bound in bounds for b in bound.storage]
+        self._handles = {part: part._opaque for b in self.used for part in parts_of(b)}
         fixed = [s for s in self.steps if isinstance(s.what, Launch) and s.fixed is not None]
         self._ops, self._mem = (sum(number(getattr(s.what.kernel.info.estimates, f), s.var_vals) for s in fixed)  # type: ignore
                                 for f in ("ops", "mem"))
@@ -46,11 +71,14 @@ class Replay:
     def _step(self, bound: Bound, step: Launch | Copy, var_vals: dict[str, int]) -> _Step:
         launch = isinstance(step, Launch)
         places = step.args if isinstance(step, Launch) else (step.dest, step.src)
-        buffers = [bound.buffer(a) for a in places]
-        args = [b.get_buf() for b in buffers] if launch else list(buffers)
-        for position, a in enumerate(places):
-            if (which := self._input(bound, a)) is not None:
-                self._inputs.append((args, position, which, a.view, launch))
+        args: list[Any] = []
+        for at, a in enumerate(places):
+            buffer, place = bound.buffer(a), _Place(args, at, launch)
+            args.append(buffer.get_buf() if launch else buffer)
+            if (which := self._which(bound, a)) is not None:
+                self._given.append((place, a, which, a.view))
+            elif launch:
+                self._fixed.append((place, buffer))
         fixed = None
         if isinstance(step, Launch):
             info = step.kernel.info
@@ -59,14 +87,28 @@ class Replay:
                 fixed = info.global_size, info.local_size, info.vals({}) if info.vars else ()
         return _Step(step, args, var_vals, fixed)
 
-    def _input(self, bound: Bound, arg: Arg) -> int | None:
+    def _which(self, bound: Bound, arg: Arg) -> int | None:
         return None if arg.temp else self._number.get(id(bound.params[arg.index]))
 
-    def run(self, inputs: Sequence[Buffer], var_vals: dict[str, int]) -> None:
-        """Launch everything on ``inputs``, with ``var_vals`` over the variables' values at capture."""
-        for args, position, which, view, as_handle in self._inputs:
-            buf = inputs[which] if view is None else inputs[which].view(view[1], view[2], view[0])
-            args[position] = buf.get_buf() if as_handle else buf
+    def _prepare_writes(self, given: Sequence[Buffer | MultiBuffer]) -> None:
+        """Move what is written out of memory that others look at; handles from before are stale then."""
+        for storage in (*self.written, *[given[i] for i in self.written_given]):
+            for b in parts_of(storage):
+                b.make_writable()
+        if any(b._opaque is not handle for b, handle in self._handles.items()):
+            for place, buffer in self._fixed:
+                place.fill(buffer)
+            self._handles = {b: b._opaque for b in self._handles}
+
+    def run(self, given: Sequence[Buffer | MultiBuffer], var_vals: dict[str, int]) -> None:
+        """Launch everything on ``given``, with ``var_vals`` over the variables' values at capture."""
+        self._prepare_writes(given)
+        for place, arg, which, view in self._given:
+            buf = given[which]
+            if isinstance(buf, MultiBuffer):
+                assert arg.device is not None
+                buf = buf.lane(arg.device)
+            place.fill(buf if view is None else buf.view(view[1], view[2], view[0]))
         shown = DEBUG.value >= 2
         for step in self.steps:
             what = step.what

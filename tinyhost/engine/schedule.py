@@ -41,7 +41,8 @@ def reset() -> None:
 
 
 def _disk_key(sink: UOp) -> str:
-    devices = sorted({d for u in sink.toposort() if u.op is Ops.PARAM for d in (u.arg.device,) if isinstance(d, str)})
+    places = {u.device for u in sink.toposort(enter_calls=False) if u.op in (Ops.PARAM, Ops.COPY)}
+    devices = sorted({d for p in places if p is not None for d in (p if isinstance(p, tuple) else (p,))})
     return f"{sink.key.hex()}|{[(d, caps_of(d).text) for d in devices]}|{codegen_values()}|{code_version()}"
 
 

@@ -16,9 +16,11 @@ from tinyhost.tensor import Tensor
 
 __all__ = ["Member", "member_tensor", "tar_extract", "tar_members", "zip_extract", "zip_members"]
 
-MAX_DIRECTORY = 1 << 28  # bytes of a zip directory, some two million entries
+MAX_DIRECTORY = 1 << 28  # bytes of a zip directory
+MAX_MEMBERS = 1 << 18
 MAX_PAX = 1 << 20        # bytes of the extended header of one tar member
 MAX_RATIO = 1040         # deflate makes at most 1032 bytes of one
+MAX_INFLATED = 1 << 30   # bytes of all deflated entries of an archive, or 20 times its size if that is more
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,9 @@ def zip_members(source: Source) -> dict[str, Member]:
         ValueError: the archive is truncated or damaged, entries share bytes or a name, or use what is not supported.
     """
     count, size, offset = _end_record(source)
-    if size > MAX_DIRECTORY or count * 46 > size:
+    if size > MAX_DIRECTORY or count > MAX_MEMBERS or count * 46 > size:
         raise source.error(f"the zip directory states {count} entries in {size} bytes: each takes 46 or more, and at "
-                           f"most {MAX_DIRECTORY} bytes are read")
+                           f"most {MAX_MEMBERS} in {MAX_DIRECTORY} bytes are read")
     directory, at, out = source.read(offset, size, "the zip directory"), 0, dict[str, Member]()
     for i in range(count):
         name, member, at = _entry(source, directory, at, i)
@@ -93,6 +95,9 @@ def zip_members(source: Source) -> dict[str, Member]:
             raise source.error(f"the zip entry {m.name!r} at byte {m.start} shares bytes with the one before it: "
                                "damaged")
         end = max(end, m.start + m.stored)
+    if (inflated := sum(m.size for m in out.values() if m.method)) > max(MAX_INFLATED, 20 * source.size):
+        raise source.error(f"the deflated entries take {inflated} bytes, the archive {source.size}: more than "
+                           f"{MAX_INFLATED} bytes and 20 times the archive are not unpacked in memory")
     return out
 
 
@@ -182,13 +187,13 @@ def member_bytes(source: Source, m: Member) -> bytes:
     return content
 
 
-def zip_extract(fn: FileLike) -> dict[str, Tensor]:
+def zip_extract(t: FileLike) -> dict[str, Tensor]:
     """The files of a zip archive by name, as rows of uint8; stored entries are not read before they are used.
 
     Raises:
         ValueError: the archive is truncated or damaged, or uses encryption or a compression other than deflate.
     """
-    source = Source(fn, "zip archive")
+    source = Source(t, "zip archive")
     return {name: member_tensor(source, m) for name, m in zip_members(source).items()}
 
 
@@ -243,6 +248,8 @@ def tar_members(source: Source) -> dict[str, Member]:
         else:
             if kind in (b"0", b"\0", b"7") and not name.endswith("/"):
                 out[name] = Member(name, at + 512, size, size)
+                if len(out) > MAX_MEMBERS:
+                    raise source.error(f"more than {MAX_MEMBERS} members: that many are not read")
             extra = {}
         at += 512 + (size + 511) // 512 * 512
     if at == 0 or at != source.size:
@@ -268,13 +275,13 @@ def _extended(source: Source, kind: bytes, start: int, size: int) -> dict[str, s
     return _pax(source, text, start) if kind == b"x" else {}
 
 
-def tar_extract(fn: FileLike) -> dict[str, Tensor]:
+def tar_extract(t: FileLike) -> dict[str, Tensor]:
     """The regular files of an uncompressed tar archive by name, as rows of uint8 that are read when they are used.
 
     Raises:
         ValueError: the archive is truncated or damaged, or has sparse members.
     """
-    source = Source(fn, "tar archive")
+    source = Source(t, "tar archive")
     head = source.read(0, min(2, source.size), "the first bytes")
     if head == b"\x1f\x8b":
         raise source.error("it is compressed by gzip: unpack it first, members are read in place")

@@ -20,7 +20,8 @@ from tinyhost.tensor import Tensor
 
 __all__ = ["gguf_load"]
 
-MAX_ITEMS = 1 << 24    # of one array of metadata; the largest vocabularies have some 2**19
+MAX_ITEMS = 1 << 22    # of all arrays of metadata; the largest vocabularies have some 2**19
+MAX_TENSORS = 1 << 13  # of one file; the largest models have some 2**11
 MAX_HEADER = 1 << 27   # bytes of metadata and tensor descriptions; those of the largest vocabularies take some 2**24
 MAX_NAME = (1 << 16) - 1  # bytes; the format's own limit for keys
 MAX_AXES = 8           # GGML itself has four
@@ -38,6 +39,7 @@ class _Header:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.cursor = Cursor(source, 0, min(source.size, MAX_HEADER))
+        self.items = MAX_ITEMS
 
     def count(self, what: str, size: int, limit: int) -> int:
         """A number of things that take ``size`` bytes or more each."""
@@ -71,7 +73,8 @@ class _Header:
             raise self.source.error(f"{what} nests arrays more than {MAX_DEPTH} deep: damaged")
         inner = self.cursor.integer(4, f"the item type of {what}")
         size = struct.calcsize(_NUMBERS[inner]) if inner in _NUMBERS else 8 if inner == _STRING else 12
-        n = self.count(f"items of {what}", size, MAX_ITEMS)
+        n = self.count(f"items of {what}", size, self.items)
+        self.items -= n
         if inner in _NUMBERS:
             return self.numbers(inner, n, what)
         return [self.value(inner, what, depth + 1) for _ in range(n)]
@@ -108,8 +111,8 @@ def _described(header: _Header) -> tuple[str, tuple[int, ...], GgmlType, int, in
     kind = GGML_TYPES.get(number)
     if kind is None or (kind.dtype is None and kind.read is None):
         known = sorted(t.name for t in GGML_TYPES.values() if t.bytes)
-        label = f"{number}, which no known type has" if kind is None else kind.name
-        raise source.error(f"{what} is of type {label}: {', '.join(known)} can be read")
+        label = number if kind is None else f"{number} ({kind.name})"
+        raise source.error(f"{what} has ggml type {label}, which is not supported; supported: {', '.join(known)}")
     if any(d >= 2**63 for d in dims):
         raise source.error(f"{what} has shape {dims[::-1]}: damaged")
     if (dims[0] if dims else 1) % kind.elements:
@@ -153,7 +156,7 @@ def _load(fn: FileLike) -> tuple[dict[str, Any], dict[str, Tensor]]:
     if version not in (2, 3):
         why = "it is big-endian" if version in (2 << 24, 3 << 24) else f"version {version} of the format"
         raise source.error(f"{why}: little-endian files of versions 2 and 3 can be read")
-    tensors = header.count("tensors", 24, MAX_ITEMS)
+    tensors = header.count("tensors", 24, MAX_TENSORS)
     metadata = _metadata(header, header.count("metadata entries", 13, MAX_ITEMS))
     alignment = metadata.get("general.alignment", 32)
     if type(alignment) is not int or not 0 < alignment <= MAX_ALIGNMENT:

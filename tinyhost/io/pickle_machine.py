@@ -2,8 +2,9 @@
 
 Takes bytes through a cursor and a table from global names to makers; gives plain values and what the makers return. A
 name that is not in the table is an error, so nothing is imported, and no attribute of any object is read or set.
-Lengths are checked against the bytes that are left, keys of dicts are plain, so memory and time stay in proportion to
-the text. (Opcodes: the module pickletools of the Python library, protocols 0 to 5.)
+Lengths are checked against the bytes that are left, keys of dicts are plain, and every opcode is charged with the
+memory it may take: twice the size of the file and ``MAX_COST`` in all. (Opcodes: the module pickletools of the Python
+library, protocols 0 to 5.)
 """
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from tinyhost.io.source import Cursor
 
 __all__ = ["PLAIN_KEYS", "Global", "PickleMachine", "Refused", "Stateful"]
 
-MAX_OPCODES = 20_000_000
+MAX_COST = 1 << 28  # bytes that a pickle may take in memory beyond twice its file
 _MARK: Any = type("Mark", (), {})()
 PLAIN_KEYS = (str, int, float, bool, bytes, type(None))
 
@@ -61,6 +62,7 @@ class PickleMachine:
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
+        self.left = MAX_COST + 2 * cursor.source.size
         self.opcode_at = cursor.at
 
     def error(self, text: str) -> ValueError:
@@ -73,10 +75,11 @@ class PickleMachine:
         Raises:
             ValueError: the pickle is truncated or malformed, or names a global outside the table.
         """
-        take, opcodes = self.cursor.take, OPCODES
-        for _ in range(MAX_OPCODES):
+        take, opcodes, costs = self.cursor.take, OPCODES, _COSTS
+        while True:
             self.opcode_at = self.cursor.at
             code = take(1, "a pickle")
+            self.spend(costs.get(code, 32))
             if code == b".":
                 value = self.pop()
                 if self.stack or self.marks:
@@ -87,7 +90,17 @@ class PickleMachine:
                 raise self.error(f"opcode {code!r} is not read here: "
                                  f"{_UNREAD.get(code, 'there is none of that number, damaged')}")
             run(self)
-        raise self.error(f"more than {MAX_OPCODES} opcodes: too large for a checkpoint")
+
+    def spend(self, size: int) -> None:
+        """Charge ``size`` bytes.
+
+        Raises:
+            ValueError: the pickle takes more than it may.
+        """
+        self.left -= size
+        if self.left < 0:
+            raise self.error(f"its objects take more than {MAX_COST} bytes and twice the file: too large for a "
+                             "checkpoint")
 
     # *** stack ***
     def pop(self) -> Any:
@@ -199,6 +212,7 @@ class PickleMachine:
     def text(self, size: int) -> str:
         """Text of ``size`` bytes in UTF-8."""
         raw = self.cursor.take(size, "text of a pickle")
+        self.spend(4 * size)  # one wide character makes all of them wide
         try:
             return raw.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as e:
@@ -355,6 +369,10 @@ OPCODES: dict[bytes, Callable[[PickleMachine], None]] = {
     b"R": _pushes(lambda m: m.called()), b"\x81": _pushes(lambda m: m.called()), b"b": lambda m: m.build(),
     b"Q": _pushes(lambda m: m.identified(m.pop())), b"P": _pushes(lambda m: m.identified(m.line())),
 }
+# bytes that what an opcode makes takes in memory, some 32 for the others
+_COSTS = {b"]": 96, b"}": 96, b"l": 96, b"d": 96, b"\x8f": 256, b"\x91": 256, b"t": 80, b"\x85": 80, b"\x86": 80,
+          b"\x87": 80, b"q": 112, b"r": 112, b"p": 112, b"\x94": 112, b"X": 96, b"\x8c": 96, b"\x8d": 96, b"V": 96,
+          b"B": 64, b"C": 64, b"\x8e": 64, b"\x96": 96, b"Q": 256, b"P": 256, b"R": 3072, b"\x81": 512}
 _UNREAD = {
     b"i": "it makes instances of old classes", b"o": "it makes instances of old classes",
     b"S": "a quoted string of protocol 0, save with protocol 2",

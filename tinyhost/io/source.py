@@ -6,21 +6,24 @@ What the bytes mean is known to the readers of each format.
 """
 from __future__ import annotations
 
+import io
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeVar
 
 from tinyhost.dtype import DType, dtypes
 from tinyhost.errors import DTypeError
 from tinyhost.helpers import prod
 from tinyhost.tensor import Tensor
 
-__all__ = ["Cursor", "FileLike", "Source", "atomic_file", "tensor_of", "view_of"]
+__all__ = ["Cursor", "FileLike", "Source", "TensorIO", "accept_filename", "atomic_file", "tensor_of", "view_of"]
 
+T = TypeVar("T")
 FileLike = Tensor | str | os.PathLike[str]
 WINDOW = 1 << 16  # bytes that a cursor reads at once
 
@@ -118,6 +121,64 @@ class Cursor:
             text += self.take(min(256, self.left), what)
         self.at = start + cut + 1
         return text[:cut]
+
+
+def accept_filename(func: Callable[[Tensor], T]) -> Callable[[FileLike], T]:
+    """A function of the bytes of a file that takes its path too.
+
+    Example:
+        >>> import tempfile
+        >>> size = accept_filename(lambda t: t.shape[0])
+        >>> with tempfile.NamedTemporaryFile() as f:
+        ...     f.write(b"abc"), f.flush(), size(f.name)
+        (3, None, 3)
+    """
+    @wraps(func)
+    def wrapper(t: FileLike) -> T:
+        return func(Source(t, "file").bytes)
+    return wrapper
+
+
+class TensorIO(io.RawIOBase):
+    """The bytes of a uint8 tensor with one axis as a file to read, for libraries that take file objects.
+
+    Raises:
+        DTypeError: a tensor that is no row of uint8.
+    """
+
+    def __init__(self, t: Tensor) -> None:
+        self._source, self._at = Source(t, "file object"), 0
+
+    def readable(self) -> bool:
+        """True"""
+        return True
+
+    def seekable(self) -> bool:
+        """True"""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill ``buffer`` from the position on; the number of bytes that were left for it."""
+        size = max(0, min(len(buffer), self._source.size - self._at))
+        buffer[:size] = self._source.read(self._at, size, "a read") if size else b""
+        self._at += size
+        return size
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move to ``offset`` from the start, the position or the end; the new position.
+
+        Raises:
+            ValueError: before the start.
+        """
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._source.size}[whence]
+        if base + offset < 0:
+            raise ValueError(f"seek to byte {base + offset}, before the start")
+        self._at = base + offset
+        return self._at
+
+    def tell(self) -> int:
+        """The position."""
+        return self._at
 
 
 def view_of(raw: Tensor, dtype: DType, shape: tuple[int, ...]) -> Tensor:

@@ -25,7 +25,7 @@ class ActivationMixin(TranscendentalMixin):
     def relu6(self) -> Self:
         """``min(max(self, 0), 6)``."""
         positive = self.relu()
-        return (positive > 6).where(6, positive)
+        return (positive >= 6).where(6, positive)
 
     def leaky_relu(self, neg_slope: float = 0.01) -> Self:
         """Self where positive, else ``neg_slope * self``."""
@@ -34,7 +34,7 @@ class ActivationMixin(TranscendentalMixin):
     def _expm1_below_zero(self, scale: float = 1.0) -> Self:
         """``exp(self / scale) - 1`` where self is not positive; elsewhere 0, without overflow."""
         below = (self > 0).where(0, self)
-        return (below if scale == 1.0 else below / scale).exp() - 1
+        return (below if scale == 1.0 else below / scale).expm1()
 
     def elu(self, alpha: float = 1.0) -> Self:
         """Self where positive, else ``alpha * (exp(self) - 1)``."""
@@ -78,8 +78,12 @@ class ActivationMixin(TranscendentalMixin):
         return self * self.softplus().tanh()
 
     def softplus(self, beta: float = 1.0) -> Self:
-        """``log(1 + exp(beta * self)) / beta`` without overflow."""
-        return (self * beta).logaddexp(0.0) * (1 / beta)
+        """``log(1 + exp(beta * self)) / beta``, without overflow, and to full precision where it is small."""
+        return (self if beta == 1.0 else self * beta)._in_float32(lambda x: x._softplus()) * (1 / beta)
+
+    def _softplus(self) -> Self:
+        positive = self > 0
+        return positive.where(self, 0) + positive.where(-self, self).exp().log1p()
 
     def softsign(self) -> Self:
         """``self / (1 + |self|)``."""
@@ -92,12 +96,12 @@ class ActivationMixin(TranscendentalMixin):
     def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Self:
         """``alpha * self + beta`` kept within 0 and 1."""
         line = (self * alpha + beta).relu()
-        return (line > 1).where(1, line)
+        return (line >= 1).where(1, line)
 
     def hardswish(self) -> Self:
         """``self * relu6(self + 3) / 6``."""
         return self * (self + 3).relu6() * (1 / 6)
 
     def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Self:
-        """Self kept within ``min_val`` and ``max_val``."""
-        return self.clip(min_val, max_val)
+        """Self kept within ``min_val`` and ``max_val``, with slope 0 there; ``clip`` has slope 1 at its bounds."""
+        return (self <= min_val).where(min_val, (self >= max_val).where(max_val, self))

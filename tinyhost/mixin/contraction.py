@@ -60,6 +60,10 @@ class ContractionMixin(SelectMixin):
         """``self @ x``."""
         return x.dot(self, dtype) if reverse else self.dot(x, dtype)
 
+    def image_dot(self, w: Self, dtype: DTypeLike | None = None) -> Self:
+        """Same as ``dot``: how a device lays out its operands is no matter of the graph."""
+        return self.dot(w, dtype)
+
     def __matmul__(self, x: Any) -> Self:
         return self.dot(self.ufix(x))
 

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhost.dtype import dtypes
+from tinyhost.env import WINO
 from tinyhost.errors import ShapeError
 from tinyhost.helpers import ceildiv, flatten, prod
+from tinyhost.mixin import winograd
 from tinyhost.mixin.contraction import ContractionMixin
 from tinyhost.mixin.movement import make_tuple
 
@@ -54,25 +56,41 @@ class ConvolutionMixin(ContractionMixin):
                padding: int | Sequence[int] = 0, dtype: DTypeLike | None = None) -> Self:
         """Cross-correlation with ``weight`` of shape (out channels, in channels / groups, *kernel).
 
+        Integers are summed in int32. The context variable WINO chooses Winograd's transforms where they apply.
+
+        Args:
+            padding: one number, one for each spatial axis, or (before, after) of each, the last axis first.
+
         Raises:
             ShapeError: channels, groups and shapes do not fit.
         """
-        (batch, channels), (out, per_group), kernel = self.shape[:2], weight.shape[:2], weight.shape[2:]
+        (channels,), (out, per_group), kernel = self.shape[1:2], weight.shape[:2], weight.shape[2:]
         if groups * per_group != channels or self.ndim != weight.ndim or out % groups:
             raise ShapeError(f"conv of input {self.shape} with weight {weight.shape} and {groups} groups: the input "
                              f"needs {groups * per_group} channels and {weight.ndim} axes, and groups divide {out}")
         n = len(kernel)
-        _check_windows("conv", kernel, make_tuple(stride, n), make_tuple(dilation, n))
-        x = self.pad(spatial_padding(padding, n))._pool(kernel, stride, dilation)
+        strides, dilations = make_tuple(stride, n), make_tuple(dilation, n)
+        _check_windows("conv", kernel, strides, dilations)
+        padded = self.pad(spatial_padding(padding, n))
+        if WINO.value and winograd.fits(kernel, strides, dilations, self.dtype.is_float):
+            ret = winograd.winograd(padded, weight, groups, dtype)
+        else:
+            wanted = dtypes.int32 if dtype is None and not self.dtype.is_float else dtype
+            ret = padded._window_products(weight, groups, strides, dilations, wanted)
+        return ret if bias is None else ret + bias.reshape((1, -1, *(1,) * n))
+
+    def _window_products(self, weight: Self, groups: int, stride: Sequence[int], dilation: Sequence[int],
+                         dtype: DTypeLike | None) -> Self:
+        """Each window of self times the kernel, summed over channels and window."""
+        batch, (out, per_group), kernel = self.shape[0], weight.shape[:2], weight.shape[2:]
+        n = len(kernel)
+        x = self._pool(kernel, stride, dilation)
         window = x.shape[2:2 + n]
         # (batch, group, 1, in, *window, *kernel) -> (batch, group, 1, *window, in, *kernel)
         x = x.reshape((batch, groups, 1, per_group, *window, *kernel))
         x = x.permute((0, 1, 2, *range(4, 4 + n), 3, *range(4 + n, 4 + 2 * n)))
         w = weight.reshape((1, groups, out // groups, *(1,) * n, per_group, *kernel))
-        wanted = dtypes.int32 if dtype is None and not x.dtype.is_float else dtype
-        ret = x._product_sum(w, tuple(range(-1 - n, 0)), wanted)
-        ret = ret.reshape((batch, out, *window))
-        return ret if bias is None else ret + bias.reshape((1, -1, *(1,) * n))
+        return x._product_sum(w, tuple(range(-1 - n, 0)), dtype).reshape((batch, out, *window))
 
     def conv_transpose2d(self, weight: Self, bias: Self | None = None, groups: int = 1, stride: Any = 1,
                          dilation: Any = 1, padding: Any = 0, output_padding: Any = 0) -> Self:
@@ -88,6 +106,11 @@ class ConvolutionMixin(ContractionMixin):
         edges = flatten(((k - 1) * d - low, (k - 1) * d - high + e) for k, d, low, high, e in
                         zip(reversed(kernel), reversed(dilations), pads[::2], pads[1::2], reversed(extra)))
         return x.conv2d(w, bias, groups, 1, dilation, tuple(edges))
+
+    def image_conv2d(self, weight: Self, bias: Self | None = None, groups: int = 1, stride: Any = 1, dilation: Any = 1,
+                     padding: Any = 0, dtype: DTypeLike | None = None) -> Self:
+        """Same as ``conv2d``: how a device lays out its operands is no matter of the graph."""
+        return self.conv2d(weight, bias, groups, stride, dilation, padding, dtype)
 
     def _spread(self, strides: tuple[int, ...]) -> Self:
         """``stride - 1`` zeros between spatial neighbours."""
@@ -151,6 +174,8 @@ class ConvolutionMixin(ContractionMixin):
         countdown = (size - self._iota(size)).cast(dtypes.int32).reshape(space)
         places = countdown.pad(pads, value=0)._pool(k_, s_, d_)
         hit = windows.eq(best.reshape((*best.shape, *(1,) * len(k_))))
+        if self.dtype.is_float:
+            hit = hit | windows.isnan()
         return best, size - hit.where(places, 0).max(axes)
 
     def max_unpool2d(self, indices: Self, kernel_size: tuple[int, ...] = (2, 2), stride: Any = None, dilation: Any = 1,

@@ -17,8 +17,13 @@ from tinyhost.mixin.movement import MovementMixin
 if TYPE_CHECKING:
     from typing import Self
 
-    from tinyhost.dtype import DTypeLike
+    from tinyhost.dtype import DType, DTypeLike
     from tinyhost.mixin.sint import Shape
+
+
+def _exact_float(dtype: DType) -> DType:
+    """The float in which to count: narrow ones do not hold large counts."""
+    return dtype if dtype.is_float and dtype.bitsize >= 32 and not dtype.is_weak else dtypes.float32
 
 
 class CreationMixin(ElementwiseMixin, MovementMixin):
@@ -29,6 +34,8 @@ class CreationMixin(ElementwiseMixin, MovementMixin):
     @classmethod
     def arange(cls, start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike | None = None) -> Self:
         """``start``, ``start + step``, ... below ``stop``; one argument counts from 0.
+
+        With an integer dtype float numbers lose their fraction.
 
         Raises:
             ValueError: ``step`` is 0, or a number is not finite.
@@ -61,16 +68,20 @@ class CreationMixin(ElementwiseMixin, MovementMixin):
             return cls._const(0, dt).reshape((1,)).shrink(((0, 0),))
         count = cls._iota(size)
         if is_float or dt.is_float:
-            return count.cast(dt) * float(step) + float(start)
+            places: Self = count.cast(_exact_float(dt)) * float(step) + float(start)
+            return places.cast(dt)
         numbers: Self = count * step + start
         return numbers.cast(dt)
 
     @classmethod
     def linspace(cls, start: int | float, stop: int | float, steps: int, dtype: DTypeLike | None = None) -> Self:
-        """``steps`` numbers from ``start`` to ``stop``, both included.
+        """``steps`` numbers from ``start`` to ``stop``, both included; the halves count from their own end.
+
+        With an integer dtype the numbers, computed in float64 as in torch, lose their fraction.
 
         Raises:
-            ValueError: negative ``steps``, or bool as dtype.
+            ValueError: negative ``steps``, bool as dtype, or a number that is not finite.
+            OverflowError: an end does not fit the dtype.
         """
         dt = dtypes.default_float if dtype is None else to_dtype(dtype)
         if not isinstance(steps, int):
@@ -79,13 +90,23 @@ class CreationMixin(ElementwiseMixin, MovementMixin):
             raise ValueError(f"linspace needs a number of steps that is not negative, got {steps}")
         if dt is dtypes.bool:
             raise ValueError("linspace with bool dtype is not supported: use a number")
+        for x in (start, stop):
+            if not isinstance(x, (int, float)):
+                raise TypeError(f"linspace counts between numbers, got {x!r} of type {type(x).__name__}")
+            if not math.isfinite(x):
+                raise ValueError(f"linspace needs finite numbers, got linspace({start}, {stop}, {steps})")
+        if dt.is_int and not dt.min <= min(start, stop) <= max(start, stop) <= dt.max:
+            raise OverflowError(f"linspace({start}, {stop}, {steps}) does not fit {dt}: it holds {dt.min} to {dt.max}")
         if steps == 0:
             return cls._const(0, dt).reshape((1,)).shrink(((0, 0),))
         if steps == 1:
-            return cls._const(start, dt).reshape((1,))
-        math_dtype = dt if dt.is_float else dtypes.default_float
-        count = cls._iota(steps).cast(math_dtype)
-        return (count * ((stop - start) / (steps - 1)) + float(start)).cast(dt)
+            return cls._const(start if dt.is_float else int(start), dt).reshape((1,))
+        math_dtype = _exact_float(dt) if dt.is_float else dtypes.float64
+        step = (stop - start) / (steps - 1)
+        count = cls._iota(steps)
+        from_start: Self = count.cast(math_dtype) * step + float(start)
+        from_stop = cls._iota(steps).sub(steps - 1).cast(math_dtype) * step + float(stop)
+        return (count < steps // 2).where(from_start, from_stop).cast(dt)
 
     @classmethod
     def eye(cls, n: int, m: int | None = None, dtype: DTypeLike | None = None) -> Self:

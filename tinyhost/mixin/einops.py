@@ -1,6 +1,7 @@
 """Einops-style formulas: parse ``"b (h w) c -> b c h w"`` and carry it out as reshape, permute, reshape.
 
-Takes a node with the movement methods; gives a node. Formulas may hold one ellipsis and unit axes (``1``).
+Takes a node with the movement methods; gives a node. The grammar is that of einops: names, one ellipsis, unit axes
+(``1`` or ``()``), parentheses around axes that are one axis of the node.
 """
 from __future__ import annotations
 
@@ -20,12 +21,15 @@ def _parse(side: str, formula: str, ellipsis_axes: list[str]) -> tuple[list[str]
         names = ellipsis_axes if token == "..." else [token]
         if token == "(":
             if depth:
-                raise ShapeError(f"nested parentheses in rearrange formula {formula!r}")
+                raise ShapeError(f"nested parentheses in rearrange formula {formula!r}: merge the names into one pair")
             depth, groups = 1, groups + [[]]
         elif token == ")":
             if not depth:
                 raise ShapeError(f"unmatched parenthesis in rearrange formula {formula!r}")
             depth = 0
+        elif token not in ("...", "1") and not token.isidentifier():
+            raise ShapeError(f"{token!r} in rearrange formula {formula!r} is no axis: use names, 1, '...' and "
+                             "parentheses; give sizes as keywords")
         elif depth:
             groups[-1].extend(names)
         else:
@@ -35,7 +39,7 @@ def _parse(side: str, formula: str, ellipsis_axes: list[str]) -> tuple[list[str]
     return [n for g in groups for n in g], groups
 
 
-def _check(left: list[str], right: list[str], sizes: dict[str, int], formula: str) -> None:
+def _check(left: list[str], right: list[str], sizes: dict[str, Any], formula: str) -> None:
     named = [[n for n in side if n != "1"] for side in (left, right)]
     for side in named:
         if doubled := sorted({n for n in side if side.count(n) > 1}):
@@ -45,9 +49,26 @@ def _check(left: list[str], right: list[str], sizes: dict[str, int], formula: st
                          f"{sorted(set(named[0]) ^ set(named[1]))} stands on one side only")
     if unknown := sorted(set(sizes) - set(named[0])):
         raise ShapeError(f"size given for {unknown}, which rearrange formula {formula!r} does not hold")
+    for name, size in sizes.items():
+        if isinstance(size, int) and size < 0:
+            raise ShapeError(f"size {name}={size} for rearrange formula {formula!r} is negative")
 
 
-def _extents(shape: tuple[Any, ...], groups: list[list[str]], sizes: dict[str, int], formula: str) -> dict[str, Any]:
+def _sides(formula: str) -> tuple[str, str]:
+    """What stands before and after the arrow."""
+    if formula.count("->") != 1:
+        raise ShapeError(f"a rearrange formula has one '->', got {formula!r}")
+    lhs, rhs = formula.split("->")
+    if lhs.count("...") > 1 or rhs.count("...") > 1:
+        raise ShapeError(f"at most one ellipsis on each side, got rearrange formula {formula!r}")
+    if ("..." in lhs) != ("..." in rhs):
+        raise ShapeError(f"rearrange formula {formula!r} has an ellipsis on one side only")
+    if "..." in "".join(part.split(")")[0] for part in lhs.split("(")[1:]):
+        raise ShapeError(f"the ellipsis of rearrange formula {formula!r} cannot be split: take it out of the parentheses")
+    return lhs, rhs
+
+
+def _extents(shape: tuple[Any, ...], groups: list[list[str]], sizes: dict[str, Any], formula: str) -> dict[str, Any]:
     """Extent of each named axis; one unknown axis of a group is what the others leave over."""
     known: dict[str, Any] = {**sizes, "1": 1}
     for extent, group in zip(shape, groups):
@@ -56,6 +77,9 @@ def _extents(shape: tuple[Any, ...], groups: list[list[str]], sizes: dict[str, i
             raise ShapeError(f"cannot infer the sizes of {unknown} in rearrange formula {formula!r}: give all but one")
         rest = prod(known[n] for n in group if n in known)
         if unknown:
+            if isinstance(rest, int) and rest == 0:
+                raise ShapeError(f"cannot infer the size of {unknown[0]!r} in rearrange formula {formula!r}: the other "
+                                 "sizes of its axis multiply to 0")
             known[unknown[0]] = extent // rest
         if prod(known[n] for n in group) != extent and isinstance(extent, int):
             raise ShapeError(f"axes {group} of rearrange formula {formula!r} multiply to "
@@ -63,17 +87,13 @@ def _extents(shape: tuple[Any, ...], groups: list[list[str]], sizes: dict[str, i
     return known
 
 
-def apply_rearrange(x: T, formula: str, sizes: dict[str, int]) -> T:
+def apply_rearrange(x: T, formula: str, sizes: dict[str, Any]) -> T:
     """``x`` with its axes split, permuted and merged as ``formula`` says.
 
     Raises:
         ShapeError: the formula is malformed or does not fit the shape.
     """
-    if formula.count("->") != 1:
-        raise ShapeError(f"a rearrange formula has one '->', got {formula!r}")
-    if any(side.count("...") > 1 for side in formula.split("->")):
-        raise ShapeError(f"at most one ellipsis on each side, got rearrange formula {formula!r}")
-    lhs, rhs = formula.split("->")
+    lhs, rhs = _sides(formula)
     named = _parse(lhs.replace("...", ""), formula, [])[1]
     hidden = x.ndim - len(named) if "..." in lhs else 0
     ellipsis_axes = [f"...{i}" for i in range(max(0, hidden))]

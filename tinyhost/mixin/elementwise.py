@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tinyhost.dtype import Invalid, dtypes, least_upper_dtype, least_upper_float, weak_dtype
 from tinyhost.errors import DTypeError
+from tinyhost.mixin import remainder
 from tinyhost.mixin.hooks import Node
 from tinyhost.ops import Ops
 
@@ -102,25 +103,33 @@ class ElementwiseMixin(Node):
         return lhs.alu(Ops.FDIV, rhs._at(dtype))
 
     def floordiv(self, x: Any, reverse: bool = False) -> Self:
-        """``self // x``, rounded toward minus infinity."""
-        lhs, rhs = self._operands(x, reverse)
-        if lhs.dtype.is_int and rhs.dtype.is_int:
-            return lhs.alu(Ops.FLOORDIV, rhs)
-        return lhs._true_divide(rhs).floor()
+        """``self // x``, rounded toward minus infinity; bools divide as the default integer."""
+        lhs, rhs = self._division_operands(x, reverse)
+        if lhs.dtype.is_float:
+            return remainder.floored_quotient(lhs, rhs)
+        return lhs.alu(Ops.FLOORDIV, rhs)
 
     def mod(self, x: Any, reverse: bool = False) -> Self:
-        """``self % x`` with the sign of the divisor."""
-        lhs, rhs = self._operands(x, reverse)
-        if lhs.dtype.is_int and rhs.dtype.is_int:
-            return lhs.alu(Ops.FLOORMOD, rhs)
-        return lhs - lhs._true_divide(rhs).floor() * rhs
+        """``self % x`` with the sign of the divisor; exact on floats as long as ``mixin/remainder.py`` says."""
+        lhs, rhs = self._division_operands(x, reverse)
+        if lhs.dtype.is_float:
+            return remainder.floored_remainder(lhs, rhs)
+        return lhs.alu(Ops.FLOORMOD, rhs)
 
     def fmod(self, x: Any) -> Self:
         """Remainder of the division rounded toward zero: it has the sign of ``self``."""
-        lhs, rhs = self._operands(x)
-        if lhs.dtype.is_int and rhs.dtype.is_int:
-            return lhs.alu(Ops.CMOD, rhs)
-        return lhs - lhs._true_divide(rhs).trunc() * rhs
+        lhs, rhs = self._division_operands(x)
+        if lhs.dtype.is_float:
+            return remainder.truncated_remainder(lhs, rhs)
+        return lhs.alu(Ops.CMOD, rhs)
+
+    def _division_operands(self, x: Any, reverse: bool = False) -> tuple[Self, Self]:
+        """Both operands at one dtype that has a remainder."""
+        lhs, rhs = self._operands(x, reverse)
+        if lhs.dtype is dtypes.bool:
+            return lhs.cast(dtypes.default_int), rhs.cast(dtypes.default_int)
+        joint = least_upper_dtype(lhs.dtype, rhs.dtype)
+        return (lhs.cast(joint), rhs.cast(joint)) if joint.is_float and not joint.is_weak else (lhs, rhs)
 
     def pow(self, x: Any, reverse: bool = False) -> Self:
         """``self ** x``. An integer raised to an integer stays one and wraps; a float exponent makes it a float.
@@ -141,7 +150,7 @@ class ElementwiseMixin(Node):
                 raise DTypeError(f"{self.dtype} ** {x}: an integer to a negative power is no integer; cast it to float")
             return self._pow_by_squaring(int(x))
         lhs, rhs = self._operands(float(x))
-        if abs(x) <= 4 and x == int(x):
+        if -2 <= x <= 4 and x == int(x):
             power = lhs._pow_by_squaring(abs(int(x)))
             return power.reciprocal() if x < 0 else power
         return lhs.alu(Ops.POW, rhs)
@@ -162,7 +171,9 @@ class ElementwiseMixin(Node):
 
     def _pow_int(self, exponent: Self) -> Self:
         """Exact power of integer nodes, one squaring for each bit; a negative exponent gives 0 unless |base| is 1."""
-        base = self.cast(dtypes.default_int) if self.dtype in (dtypes.bool, dtypes.weakint) else self
+        base = self
+        if self.dtype in (dtypes.bool, dtypes.weakint):  # a literal takes the exponent's dtype
+            base = self.cast(dtypes.default_int if exponent.dtype in (dtypes.bool, dtypes.weakint) else exponent.dtype)
         exponent = exponent.cast(base.dtype)
         out, square = base.const_like(1), base
         for bit in range(base.dtype.bitsize - (not base.dtype.is_unsigned)):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tinyhost.dtype import dtypes, least_upper_dtype, sum_acc_dtype, to_dtype
 from tinyhost.errors import ShapeError
-from tinyhost.mixin.convolution import ConvolutionMixin
 from tinyhost.mixin.movement import make_tuple
+from tinyhost.mixin.resampling import ResampleMixin
 from tinyhost.mixin.sint import same, same_shape
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ReductionStr: TypeAlias = Literal["mean", "sum", "none"]
 
 
-class FunctionalMixin(ConvolutionMixin):
+class FunctionalMixin(ResampleMixin):
     """softmax to scaled_dot_product_attention."""
 
     __slots__ = ()
@@ -93,8 +93,9 @@ class FunctionalMixin(ConvolutionMixin):
         return self.mean() if reduction == "mean" else self.sum() if reduction == "sum" else self
 
     def binary_crossentropy(self, Y: Self, reduction: ReductionStr = "mean") -> Self:
-        """Cross entropy of probabilities self and targets ``Y``."""
-        return (-Y * self.log() - (1 - Y) * (1 - self).log())._reduced(reduction)
+        """Cross entropy of probabilities self and targets ``Y``; a logarithm counts as -100 at least."""
+        certain, impossible = self.log().clip(min_=-100), (1 - self).log().clip(min_=-100)
+        return (-Y * certain - (1 - Y) * impossible)._reduced(reduction)
 
     def binary_crossentropy_logits(self, Y: Self, reduction: ReductionStr = "mean",
                                    pos_weight: Self | None = None) -> Self:
@@ -169,29 +170,42 @@ class FunctionalMixin(ConvolutionMixin):
                                      dropout_p: float = 0.0, is_causal: bool = False, enable_gqa: bool = False) -> Self:
         """Attention of queries self: ``softmax(q k^T / sqrt(d) + mask) v`` over (..., heads, tokens, d).
 
+        A query that may look at nothing gets zeros.
+
         Args:
-            attn_mask: bool (true takes part) or floats that are added.
+            attn_mask: bool (true takes part) or floats that are added; it broadcasts to (..., queries, keys).
+            dropout_p: share of the weights that dropout clears, in training.
+            is_causal: query number i looks at keys up to number i.
             enable_gqa: repeat the heads of ``key`` and ``value`` up to those of self.
 
         Raises:
             ValueError: both ``is_causal`` and a mask.
-            ShapeError: head sizes differ.
+            ShapeError: head sizes differ, or numbers of heads that are no multiple.
         """
         if is_causal and attn_mask is not None:
             raise ValueError("give attn_mask or is_causal=True, not both")
         if not same(self.shape[-1], key.shape[-1]):
             raise ShapeError(f"query {self.shape} and key {key.shape} need the same head size")
         if enable_gqa:
-            repeats = int(self.shape[-3] // key.shape[-3])
-            key, value = key.repeat_interleave(repeats, dim=-3), value.repeat_interleave(repeats, dim=-3)
+            key, value = self._repeated_heads(key), self._repeated_heads(value)
         acc = sum_acc_dtype(least_upper_dtype(self.dtype, key.dtype))
         scores = self.matmul(key.transpose(-2, -1), dtype=acc) / math.sqrt(self.shape[-1])
         if is_causal:
             attn_mask = self._tri(scores.shape, 1).logical_not()
         if attn_mask is not None:
             scores = attn_mask.where(scores, -math.inf) if attn_mask.dtype is dtypes.bool else scores + attn_mask
-        weights = scores.softmax(-1).cast(self.dtype)
+        weights = scores.softmax(-1)
+        if attn_mask is not None and not is_causal:
+            weights = scores.max(-1, keepdim=True).eq(-math.inf).where(0, weights)
+        weights = weights.cast(self.dtype)
         return (weights.dropout(dropout_p) if dropout_p else weights) @ value
+
+    def _repeated_heads(self, x: Self) -> Self:
+        """Keys or values with as many heads (axis -3) as the queries self."""
+        if self.ndim < 3 or x.ndim < 3 or self.shape[-3] % x.shape[-3]:
+            raise ShapeError(f"enable_gqa repeats heads, axis -3: those of the query {self.shape} must be a multiple of "
+                             f"those of {x.shape}")
+        return x.repeat_interleave(int(self.shape[-3] // x.shape[-3]), dim=-3)
 
 
 def _check_smoothing(label_smoothing: float) -> None:

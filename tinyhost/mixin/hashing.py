@@ -70,21 +70,33 @@ class HashMixin(FunctionalMixin, IndexMixin):
         data = data ^ end.cast(dtypes.uint8)
         lanes = data.bitcast(dtypes.uint64).reshape((prod(lead), blocks, rate // 8))
         state = self._const(0, dtypes.uint64)._broadcast_to((prod(lead), 25))
+        constants = self._stack([self._const(c, dtypes.uint64) for c in _round_constants()]).contiguous()
         for i in range(blocks):
             block = lanes[:, i].pad((None, (0, 25 - rate // 8)))
-            state = (state ^ block)._keccak_permutation()
+            state = (state ^ block)._keccak_permutation(constants)
         size = (200 - rate) // 2
         return state.bitcast(dtypes.uint8)[:, :size].reshape((*lead, size))
 
-    def _keccak_permutation(self) -> Self:
-        """Keccak-f[1600] of rows of 25 lanes, lane (x, y) at 5 y + x."""
-        rows = [[self[:, 5 * y + x] for x in range(5)] for y in range(5)]
-        for constant in _round_constants():
-            rows = _keccak_round(rows, constant)
-            flat = [lane for row in rows for lane in row]
-            state = flat[0].stack(*flat[1:], dim=1).contiguous()
-            rows = [[state[:, 5 * y + x] for x in range(5)] for y in range(5)]
+    def _keccak_permutation(self, constants: Self) -> Self:
+        """Keccak-f[1600] of rows of 25 lanes, lane (x, y) at 5 y + x; all rounds are one kernel."""
+        state = self.contiguous()
+        for i in range(24):
+            state = state._keccak_round(constants[i:i + 1]).contiguous()
         return state
+
+    def _keccak_round(self, constant: Self) -> Self:
+        """theta, rho, pi, chi, iota (FIPS 202, section 3.2) over (rows, y, x)."""
+        number = self._iota(25)
+        y, x = number // 5, number % 5
+        lanes = self.reshape((-1, 5, 5))
+        column = lanes[:, 0] ^ lanes[:, 1] ^ lanes[:, 2] ^ lanes[:, 3] ^ lanes[:, 4]
+        parity = column.roll(1, 1) ^ _rotated(column.roll(-1, 1), 1)
+        mixed = (lanes ^ parity.unsqueeze(1)).reshape(self.shape)
+        turned = _rotated(mixed, _per_lane(number, [o for row in _offsets() for o in row]))
+        source = (x * 5 + (y * 3 + x) % 5).cast(dtypes.int32)
+        lanes = turned._taken(1, source.reshape((1, 25)).expand(self.shape)).reshape((-1, 5, 5))
+        lanes = lanes ^ (~lanes.roll(-1, 2) & lanes.roll(-2, 2))
+        return lanes.reshape(self.shape) ^ number.eq(0).where(constant, 0)
 
     def hash(self) -> Self:
         """16 bytes for the contents: SHAKE128 of blocks of 4 KiB, then of the digests, until one is left.
@@ -100,19 +112,14 @@ class HashMixin(FunctionalMixin, IndexMixin):
         return head.cat(data).keccak("shake_128")
 
 
-def _rotated(x: Any, count: int) -> Any:
-    return x if count == 0 else (x << count) | (x >> (64 - count))
+def _rotated(x: Any, count: Any) -> Any:
+    """The 64 bits of x turned left by 0 to 63; a shift by 64 gives 0."""
+    return (x << count) | (x >> (64 - count))
 
 
-def _keccak_round(a: list[list[Any]], constant: int) -> list[list[Any]]:
-    """theta, rho, pi, chi, iota over lanes ``a[y][x]``."""
-    column = [a[0][x] ^ a[1][x] ^ a[2][x] ^ a[3][x] ^ a[4][x] for x in range(5)]
-    parity = [column[(x - 1) % 5] ^ _rotated(column[(x + 1) % 5], 1) for x in range(5)]
-    offsets = _offsets()
-    b: list[list[Any]] = [[None] * 5 for _ in range(5)]
-    for y in range(5):
-        for x in range(5):
-            b[(2 * x + 3 * y) % 5][y] = _rotated(a[y][x] ^ parity[x], offsets[y][x])
-    out = [[b[y][x] ^ (~b[y][(x + 1) % 5] & b[y][(x + 2) % 5]) for x in range(5)] for y in range(5)]
-    out[0][0] = out[0][0] ^ constant
-    return out
+def _per_lane(number: Any, values: list[int]) -> Any:
+    """``values[number]`` of numbers 0 to 24, as shifted digits of literals: 6 bits a value, 10 values a literal."""
+    words = [sum(v << 6 * i for i, v in enumerate(values[k:k + 10])) for k in (0, 10, 20)]
+    word = (number < 10).where(number._const(words[0], dtypes.uint64),
+                               (number < 20).where(number._const(words[1], dtypes.uint64), words[2]))
+    return (word >> ((number % 10) * 6).cast(dtypes.uint64)) & 63

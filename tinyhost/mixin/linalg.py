@@ -35,13 +35,29 @@ class LinalgMixin(FunctionalMixin, IndexMixin):
         """
         if self.ndim < 2:
             raise ShapeError(f"qr needs a matrix, got shape {self.shape}")
+        r, reflections = self._triangular()
+        return self._reflected_identity(reflections, self.shape[-2]), r
+
+    def _triangular(self) -> tuple[Self, list[tuple[Self, Self]]]:
+        """R, and the reflections (vector, factor) that lead from self to it."""
         m, n = self.shape[-2:]
-        r, q = self, self._identity_like(m)
+        r, reflections = self, []
         for i in range(min(m - 1, n)):
             v, scale = r._householder(i)
-            r = (r - v @ (v.transpose(-2, -1) @ r) * scale).contiguous()
-            q = (q - (q @ v) @ v.transpose(-2, -1) * scale).contiguous()
-        return q, r.triu()
+            r = r._reflected(v, scale)
+            reflections.append((v, scale))
+        return r.triu(), reflections
+
+    def _reflected(self, v: Self, scale: Self) -> Self:
+        return (self - v @ (v.transpose(-2, -1) @ self) * scale).contiguous()
+
+    def _reflected_identity(self, reflections: list[tuple[Self, Self]], columns: int) -> Self:
+        """The leading ``columns`` of Q, the product of all reflections: the last meets the identity first."""
+        m = self.shape[-2]
+        q = self._identity_like(m)[..., :columns]
+        for v, scale in reversed(reflections):
+            q = q._reflected(v, scale)
+        return q
 
     def _householder(self, i: int) -> tuple[Self, Self]:
         """Vector (m, 1) and factor of the reflection that clears column ``i`` below the diagonal."""
@@ -55,7 +71,9 @@ class LinalgMixin(FunctionalMixin, IndexMixin):
         return v, length.eq(0).where(0, 2 / length)
 
     def svd(self, full_matrices: bool = True) -> tuple[Self, Self, Self]:
-        """(U, S, V^T) with self = U S V^T and S descending; U is square unless ``full_matrices`` is false.
+        """(U, S, V^T) with self = U S V^T and S descending; U and V are square unless ``full_matrices`` is false.
+
+        Gradients are those of the first min(m, n) columns; where singular values coincide, the factors have none.
 
         Raises:
             ShapeError: less than two axes.
@@ -66,6 +84,21 @@ class LinalgMixin(FunctionalMixin, IndexMixin):
             u, s, vt = self.transpose(-2, -1).svd(full_matrices)
             return vt.transpose(-2, -1), s, u.transpose(-2, -1)
         m, n = self.shape[-2:]
+        scaled, s, v = self.detach()._svd_values()
+        basis = scaled.contiguous()._completed(m if full_matrices else n)
+        u, s, v = self._svd_slopes(basis[..., :n], s.contiguous(), v.contiguous())
+        return (u.cat(basis[..., n:], dim=-1) if full_matrices and m > n else u), s, v.transpose(-2, -1)
+
+    def _completed(self, columns: int) -> Self:
+        """Orthonormal columns, the first of them those of self where they are not zero."""
+        n = self.shape[-1]
+        r, reflections = self._triangular()
+        flip = (r.diagonal(0, -2, -1) < 0).where(-1.0, self._const(1.0, self.dtype))
+        return (self._reflected_identity(reflections, columns) * flip.pad((0, columns - n), value=1.0).unsqueeze(-2)).contiguous()
+
+    def _svd_values(self) -> tuple[Self, Self, Self]:
+        """Thin factors (m, n), (n,) and V (n, n) of tall matrices; columns of U for zero values are zero."""
+        n = self.shape[-1]
         a, v = self._jacobi()
         s = a.square().sum(-2).sqrt()
         if a.shape[-1] > n:  # the column that made n even: last whatever happens
@@ -76,12 +109,23 @@ class LinalgMixin(FunctionalMixin, IndexMixin):
             index = order.unsqueeze(-2).expand((*x.shape[:-1], order.shape[-1]))
             return x.gather(-1, index)[..., :n]
         s, a, v = s[..., :n], sorted_columns(a), sorted_columns(v)[..., :n, :]
-        u = a * s.eq(0).where(0, 1 / s).unsqueeze(-2)
-        if full_matrices:
-            q, r = u.qr()
-            flip = (r.diagonal(0, -2, -1) < 0).where(-1.0, self._const(1.0, self.dtype))
-            u = q * flip.pad((0, m - n), value=1.0).unsqueeze(-2)
-        return u, s, v.transpose(-2, -1)
+        return a * s.eq(0).where(0, 1 / s).unsqueeze(-2), s, v
+
+    def _svd_slopes(self, u: Self, s: Self, v: Self) -> tuple[Self, Self, Self]:
+        """The factors of self with the derivatives of first-order perturbation theory (Giles 2008, section 3.2).
+
+        They are sums of a value and of terms that are linear in a change of self, which is zero but has a slope.
+        """
+        change = self - self.detach()
+        core = u.transpose(-2, -1) @ change @ v
+        column, row = s.unsqueeze(-2), s.unsqueeze(-1)
+        gap = column.square() - row.square()
+        weight = gap.eq(0).where(0, 1 / gap)
+        inverse = s.eq(0).where(0, 1 / s).unsqueeze(-2)
+        left = u @ (weight * (core * column + row * core.transpose(-2, -1)))
+        right = v @ (weight * (row * core + core.transpose(-2, -1) * column))
+        outside = change @ v - u @ core
+        return u + left + outside * inverse, s + core.diagonal(0, -2, -1), v + right
 
     def _jacobi(self) -> tuple[Self, Self]:
         """(A V, V) with orthogonal columns of A V; columns come in pairs, so an odd number gets a zero column."""

@@ -192,19 +192,27 @@ class MovementMixin(Node):
     def _move_from_front(self, dim: int) -> Self:
         return self.permute((*range(1, dim + 1), 0, *range(dim + 1, self.ndim)))
 
-    def squeeze(self, dim: int | None = None) -> Self:
-        """Without the axes of extent 1, or without that one axis if it is 1."""
+    def squeeze(self, dim: int | Sequence[int] | None = None) -> Self:
+        """Without the axes of extent 1, or without those of the given axes that are 1."""
         if dim is None:
             return self.reshape(tuple(s for s in self.shape if not is_one(s)))
-        dim = self._resolve_dim(dim)
-        if not self.ndim or not is_one(self.shape[dim]):
-            return self
-        return self.reshape(self.shape[:dim] + self.shape[dim + 1:])
+        axes = {self._resolve_dim(d) for d in make_tuple(dim, 1)}
+        return self.reshape(tuple(s for i, s in enumerate(self.shape) if not (i in axes and is_one(s))))
 
-    def unsqueeze(self, dim: int) -> Self:
-        """With a new axis of extent 1 at ``dim``."""
-        dim = self._resolve_dim(dim, extra=True)
-        return self.reshape(self.shape[:dim] + (1,) + self.shape[dim:])
+    def unsqueeze(self, dim: int | Sequence[int]) -> Self:
+        """With a new axis of extent 1 at ``dim``; several are places in the result.
+
+        Raises:
+            ShapeError: a place is given twice.
+        """
+        if isinstance(dim, int):
+            dim = self._resolve_dim(dim, extra=True)
+            return self.reshape(self.shape[:dim] + (1,) + self.shape[dim:])
+        rank = self.ndim + len(dim)
+        if any(not -rank <= d < rank for d in dim) or len({d % rank for d in dim}) != len(dim):
+            raise ShapeError(f"unsqueeze needs different places between {-rank} and {rank - 1}, got {tuple(dim)}")
+        places, old = {d % rank for d in dim}, iter(self.shape)
+        return self.reshape(tuple(1 if i in places else next(old) for i in range(rank)))
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
         """Axes ``start_dim`` to ``end_dim``, both included, merged into one."""
@@ -314,7 +322,7 @@ class MovementMixin(Node):
         if not all(resolve(d * (k - 1) + 1 <= i) for k, d, i in zip(k_, d_, i_)):
             raise ShapeError(f"kernel {k_} with dilation {d_} is larger than the input {self.shape}")
         o_ = tuple(ceildiv(i - d * (k - 1), s) for i, d, k, s in zip(i_, d_, k_, s_))
-        if all(k <= s and d == 1 for k, s, d in zip(k_, s_, d_)):
+        if all(d == 1 and resolve(k <= s, False) for k, s, d in zip(k_, s_, d_)):
             return self._pool_disjoint(keep, k_, s_, o_)
         # a row that is longer by the dilation: window w of the flattened repetition starts w elements later
         f_ = tuple(smax(1, ceildiv(o * s - d, i)) for o, s, i, d in zip(o_, s_, i_, d_))

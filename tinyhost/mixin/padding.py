@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from tinyhost.dtype import dtypes, least_upper_dtype
 from tinyhost.errors import ShapeError
 from tinyhost.helpers import argfix
+from tinyhost.mixin.arrange import ArrangeMixin
 from tinyhost.mixin.elementwise import ElementwiseMixin
-from tinyhost.mixin.movement import MovementMixin, is_zero, make_tuple
-from tinyhost.mixin.sint import resolve, same_shape, smax, ssimplify
+from tinyhost.mixin.movement import is_zero, make_tuple
+from tinyhost.mixin.sint import resolve, same_shape, smax, smin, ssimplify
 
 if TYPE_CHECKING:
     from typing import Self
@@ -46,7 +47,7 @@ def grouped_pads(padding: Sequence[Any], ndim: int) -> Pads:
     return ((0, 0),) * (ndim - len(pairs)) + pairs
 
 
-class PadMixin(ElementwiseMixin, MovementMixin):
+class PadMixin(ElementwiseMixin, ArrangeMixin):
     """pad, cat, stack, roll, diag, meshgrid."""
 
     __slots__ = ()
@@ -69,18 +70,22 @@ class PadMixin(ElementwiseMixin, MovementMixin):
             return self._pad_constant(pads, value)
         if mode not in ("reflect", "replicate", "circular"):
             raise ValueError(f"unknown padding mode {mode!r}: use 'constant', 'reflect', 'replicate' or 'circular'")
-        x = self._crop(pads)
+        # what is cropped can still be mirrored, but does not come round
+        x = self if mode == "reflect" else self._crop(pads)
         for axis, (before, after) in enumerate(pads):
             before, after = smax(before, 0), smax(after, 0)
             if not (is_zero(before) and is_zero(after)):
                 x = x._pad_axis(axis, before, after, mode)
-        return x
+        return (x._crop(tuple((smin(b, 0), smin(a, 0)) for b, a in pads)) if mode == "reflect" else x)._fresh()
 
     def _crop(self, pads: Pads) -> Self:
         """What negative padding leaves."""
         if all(resolve(p >= 0) for pair in pads for p in pair):
             return self
-        return self.shrink(tuple((-min(b, 0), s + min(a, 0)) for s, (b, a) in zip(self.shape, pads)))
+        left = tuple(ssimplify(s + smin(b, 0) + smin(a, 0)) for s, (b, a) in zip(self.shape, pads))
+        if any(isinstance(n, int) and n < 0 for n in left):
+            raise ShapeError(f"padding {pads} takes away more than there is of shape {self.shape}")
+        return self.shrink(tuple((-smin(b, 0), ssimplify(n - smin(b, 0))) for n, (b, _) in zip(left, pads)))
 
     def _pad_constant(self, pads: Pads, value: Any) -> Self:
         x = self._crop(pads)
@@ -171,6 +176,22 @@ class PadMixin(ElementwiseMixin, MovementMixin):
         dim = first._resolve_dim(dim, extra=True)
         return first._stack(first._at_joint_dtype(tuple(rest)))._move_from_front(dim)
 
+    def hstack(self, *args: Self) -> Self:
+        """Joined along axis 1, nodes of one axis along axis 0; 0-d ones count as 1-d."""
+        items: list[Self] = [t.reshape((1,)) if t.ndim == 0 else t for t in argfix(self, *args)]
+        return items[0].cat(*items[1:], dim=0 if items[0].ndim == 1 else 1)
+
+    def vstack(self, *args: Self) -> Self:
+        """Joined along axis 0; nodes of less than two axes are rows."""
+        items: list[Self] = [t.reshape((1, t.numel())) if t.ndim < 2 else t for t in argfix(self, *args)]
+        return items[0].cat(*items[1:], dim=0)
+
+    def dstack(self, *args: Self) -> Self:
+        """Joined along axis 2; axes missing behind are added, rows get one in front first."""
+        rows: list[Self] = [t.reshape((1, t.numel())) if t.ndim < 2 else t for t in argfix(self, *args)]
+        items = [t.unsqueeze(-1) if t.ndim == 2 else t for t in rows]
+        return items[0].cat(*items[1:], dim=2)
+
     def meshgrid(self, *args: Self, indexing: str = "ij") -> tuple[Self, ...]:
         """Coordinates of the grid that the 1-d nodes span.
 
@@ -214,14 +235,19 @@ class PadMixin(ElementwiseMixin, MovementMixin):
                 x = double.shrink(tuple((start, start + size) if i == axis else None for i in range(x.ndim)))
         return x._fresh()
 
-    def diag(self) -> Self:
-        """The square matrix with self on its diagonal.
+    def diag(self, diagonal: int = 0) -> Self:
+        """The square matrix with self on a diagonal, counted upward from the main one; of a matrix that diagonal.
 
         Raises:
-            ShapeError: self is not 1-d.
+            ShapeError: self has neither one nor two axes.
         """
+        if self.ndim == 2:
+            return self.diagonal(diagonal)
         if self.ndim != 1:
-            raise ShapeError(f"diag needs a 1-d node, got shape {self.shape}: use diagonal() to read a diagonal")
+            raise ShapeError(f"diag makes a matrix of 1-d nodes and reads 2-d ones, got shape {self.shape}: use "
+                             "diagonal() for more axes")
         n = self.shape[0]
         rows = self.reshape((n, 1)).pad((None, (0, n)))
-        return rows.reshape((n * (n + 1),)).shrink(((0, n * n),)).reshape((n, n))
+        square = rows.reshape((n * (n + 1),)).shrink(((0, n * n),)).reshape((n, n))
+        below, right = max(0, -diagonal), max(0, diagonal)
+        return square.pad(((below, right), (right, below))) if diagonal else square

@@ -1,7 +1,7 @@
 """Running reductions along an axis.
 
 Takes a node and an axis; gives nodes of its shape. Windows over the padded axis are reduced; a long axis is scanned in
-blocks first, then the block totals, so the work is length times block.
+blocks of about the square root of its length, then the block totals, so the work is at most length times block.
 """
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from tinyhost.ops import Ops
 if TYPE_CHECKING:
     from typing import Self
 
-_BLOCK = 256
+_WINDOW = 64  # up to here one reduction per element is cheaper than the kernels of a second stage
+_BLOCK = 128  # blocks are at most this long; more totals are scanned in blocks themselves
 
 
 class ScanMixin(ReduceMixin, PadMixin, CreationMixin):
@@ -39,15 +40,20 @@ class ScanMixin(ReduceMixin, PadMixin, CreationMixin):
 
     def _scan_last(self, op: Ops) -> Self:
         n = self.shape[-1]
-        if not isinstance(n, int) or n <= 2 * _BLOCK:
+        if not isinstance(n, int) or n <= _WINDOW:
             return self._scan_windows(op)
+        blocks = self._in_blocks(n, self._identity(op))._scan_windows(op)
+        lead, count, block = blocks.shape[:-2], blocks.shape[-2], blocks.shape[-1]
+        totals = blocks.shrink((*(None for _ in lead), None, (block - 1, block))).reshape((*lead, count))
+        before = totals._scan_last(op)._shifted(op).reshape((*lead, count, 1))
+        return blocks.alu(op, before).reshape((*lead, count * block)).shrink((*(None for _ in lead), (0, n)))
+
+    def _in_blocks(self, n: int, fill: Any) -> Self:
+        """The last axis, of extent ``n``, as blocks of about ``sqrt(n)``, the last one filled up."""
         lead = self.shape[:-1]
-        size = round_up(n, _BLOCK)
-        x = self.pad((*(None for _ in lead), (0, size - n)), value=self._identity(op))
-        blocks = x.reshape((*lead, size // _BLOCK, _BLOCK))._scan_windows(op)
-        totals = blocks.shrink((*(None for _ in lead), None, (_BLOCK - 1, _BLOCK))).reshape((*lead, size // _BLOCK))
-        before = totals._scan_last(op)._shifted(op).reshape((*lead, size // _BLOCK, 1))
-        return blocks.alu(op, before).reshape((*lead, size)).shrink((*(None for _ in lead), (0, n)))
+        block = min(_BLOCK, 1 << (math.isqrt(n - 1).bit_length()))
+        size = round_up(n, block)
+        return self.pad((*(None for _ in lead), (0, size - n)), value=fill).reshape((*lead, size // block, block))
 
     def _shifted(self, op: Ops) -> Self:
         """An inclusive scan as an exclusive one."""
@@ -66,8 +72,9 @@ class ScanMixin(ReduceMixin, PadMixin, CreationMixin):
         return ret.cast(self.dtype) if narrow else ret
 
     def cumprod(self, axis: int) -> Self:
-        """Running product."""
-        return self.cast(strong_dtype(self.dtype))._scan(Ops.MUL, axis)
+        """Running product, of integers and bools in the dtype of their sum."""
+        wide = strong_dtype(self.dtype) if self.dtype.is_float else sum_acc_dtype(self.dtype)
+        return self.cast(wide)._scan(Ops.MUL, axis)
 
     def cummax(self, axis: int = 0) -> tuple[Self, Self]:
         """Running maximum, and the last index where it was met."""
@@ -100,11 +107,24 @@ class ScanMixin(ReduceMixin, PadMixin, CreationMixin):
     def logcumsumexp(self, axis: int = 0) -> Self:
         """``log(cumsum(exp(self)))`` without overflow."""
         x = self._float_operand()
-        if x.ndim == 0:
+        if x.ndim == 0 or 0 in x.shape:
+            x._resolve_dim(axis)
             return x
         axis = x._resolve_dim(axis)
-        n = x.shape[axis]
-        rows = x.transpose(axis, -1)
-        square = rows.reshape((*rows.shape[:-1], 1, n)).expand((*rows.shape[:-1], n, n))
-        upto = self._tri((n, n), 1).logical_not()
-        return upto.where(square, -math.inf).logsumexp(-1).transpose(axis, -1)
+        return x.transpose(axis, -1)._log_scan_last().transpose(axis, -1)
+
+    def _log_scan_last(self) -> Self:
+        n = self.shape[-1]
+        if not isinstance(n, int) or n <= _WINDOW:
+            return self._log_scan_windows()
+        blocks = self._in_blocks(n, -math.inf)._log_scan_windows()
+        lead, count, block = blocks.shape[:-2], blocks.shape[-2], blocks.shape[-1]
+        keep = tuple(None for _ in lead)
+        totals = blocks.shrink((*keep, None, (block - 1, block))).reshape((*lead, count))
+        before = totals._log_scan_last().pad((*keep, (1, -1)), value=-math.inf).reshape((*lead, count, 1))
+        return blocks.logaddexp(before).reshape((*lead, count * block)).shrink((*keep, (0, n)))
+
+    def _log_scan_windows(self) -> Self:
+        n = self.shape[-1]
+        x = self.pad((*(None for _ in self.shape[:-1]), (n - 1, 0)), value=-math.inf)
+        return x._pool((n,)).logsumexp(-1)

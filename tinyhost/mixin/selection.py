@@ -1,7 +1,8 @@
-"""Reading and writing by index arrays: gather, scatter, one_hot, interpolate.
+"""Reading and writing by index arrays: gather, scatter, one_hot, index_select.
 
 Takes an integer node beside the data. Every element of the result compares the indices with its own position, so
-gradients are plain sums; code generation turns the sums back into addressed loads.
+gradients are plain sums; code generation turns the sums back into addressed loads. Indices out of range read 0 and
+write nothing.
 """
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhost.dtype import dtypes
 from tinyhost.errors import DTypeError, ShapeError
-from tinyhost.mixin.sint import resolve
+from tinyhost.mixin.sint import broadcast_shape, resolve
 from tinyhost.mixin.sorting import SortMixin
 from tinyhost.ops import Ops
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class SelectMixin(SortMixin):
-    """gather, scatter, scatter_reduce, one_hot, interpolate."""
+    """gather, index_select, take_along_dim, scatter, scatter_reduce, one_hot."""
 
     __slots__ = ()
 
@@ -38,6 +39,39 @@ class SelectMixin(SortMixin):
         dim, index = self._index_like(dim, index, "gather")
         x = self.shrink(tuple(None if i == dim else (0, s) for i, s in enumerate(index.shape)))
         return x._taken(dim, index)
+
+    def index_select(self, dim: int, index: Self) -> Self:
+        """The elements of ``dim`` that a 1-d index names, in its order.
+
+        Raises:
+            DTypeError: the index is not made of integers.
+            ShapeError: it has more than one axis.
+        """
+        dim = self._resolve_dim(dim)
+        if not index.dtype.is_int:
+            raise DTypeError(f"index_select needs an integer index, got {index.dtype}: cast it to int32")
+        if index.ndim > 1:
+            raise ShapeError(f"index_select needs a 1-d index, got shape {index.shape}: use gather or x[..., index]")
+        if self.ndim == 0:
+            return self.reshape((1,)).index_select(0, index).reshape(())
+        shape = tuple(index.numel() if i == dim else s for i, s in enumerate(self.shape))
+        wide = index if index.dtype.bitsize in (32, 64) else index.cast(dtypes.int32)
+        spread = wide.reshape(tuple(-1 if i == dim else 1 for i in range(self.ndim))).expand(shape)
+        return self._taken(dim, spread)
+
+    def take_along_dim(self, indices: Self, dim: int | None = None) -> Self:
+        """Like ``gather`` over axes that broadcast; without ``dim`` elements of the flattened node."""
+        if dim is None:
+            return self.flatten().gather(0, indices.flatten())
+        if indices.ndim != self.ndim:
+            raise ShapeError(f"take_along_dim needs {self.ndim} axes of indices, got shape {indices.shape} for "
+                             f"{self.shape}")
+        dim = self._resolve_dim(dim)
+        mine = tuple(1 if i == dim else s for i, s in enumerate(self.shape))
+        common = broadcast_shape(mine, tuple(1 if i == dim else s for i, s in enumerate(indices.shape)))
+        x = self.expand(tuple(s if i == dim else c for i, (s, c) in enumerate(zip(self.shape, common))))
+        index = indices.expand(tuple(s if i == dim else c for i, (s, c) in enumerate(zip(indices.shape, common))))
+        return x.gather(dim, index)
 
     def one_hot(self, num_classes: int) -> Self:
         """1 at the position that self holds, else 0, along a new last axis."""
@@ -59,6 +93,21 @@ class SelectMixin(SortMixin):
         pads = tuple((0, s - n) for s, n in zip(whole, hit.shape))
         return hit.pad(pads, value=False), src.pad(pads)
 
+    def _scatter_source(self, dim: int, index: Self, src: Any, what: str) -> tuple[int, Self, Self]:
+        """Checked axis, index and source of a scatter.
+
+        Raises:
+            DTypeError, ShapeError: index or source do not fit.
+        """
+        dim, index = self._index_like(dim, index, what)
+        if not isinstance(src, type(self)):
+            src = self._const(src, self.dtype)._broadcast_to(index.shape)
+        if src.dtype is not self.dtype:
+            raise DTypeError(f"{what} source of {src.dtype} into {self.dtype}: cast one of them")
+        if src.ndim != index.ndim or not all(resolve(i <= s) for i, s in zip(index.shape, src.shape)):
+            raise ShapeError(f"{what} index {index.shape} must fit into the source {src.shape}")
+        return dim, index, src
+
     def scatter(self, dim: int, index: Self, src: Any, reduce: str | None = None) -> Self:
         """Self with ``src`` written at ``index`` along ``dim``: the last write stays, or all are added or multiplied.
 
@@ -68,38 +117,50 @@ class SelectMixin(SortMixin):
         """
         if reduce not in (None, "add", "multiply"):
             raise ValueError(f"unknown reduce {reduce!r}: use None, 'add' or 'multiply', or scatter_reduce()")
-        dim, index = self._index_like(dim, index, "scatter")
-        if not isinstance(src, type(self)):
-            src = self._const(src, self.dtype)._broadcast_to(index.shape)
-        if src.dtype is not self.dtype:
-            raise DTypeError(f"scatter source of {src.dtype} into {self.dtype}: cast one of them")
-        if src.ndim != index.ndim or not all(resolve(i <= s) for i, s in zip(index.shape, src.shape)):
-            raise ShapeError(f"scatter index {index.shape} must fit into the source {src.shape}")
+        dim, index, src = self._scatter_source(dim, index, src, "scatter")
+        if self.ndim == 0:
+            return self.reshape((1,)).scatter(0, index.reshape((1,)), src.reshape((1,)), reduce).reshape(())
+        if 0 in index.shape:
+            return self._fresh()
+        if reduce is not None:
+            return self._scatter_combined(dim, index, src, "sum" if reduce == "add" else "prod", True)
         hit, value = self._scatter_hits(dim, index, src)
-        if reduce == "add":
-            return self + hit.where(value, 0)._reduce(Ops.ADD, -1)
-        if reduce == "multiply":
-            return self * hit.where(value, 1)._reduce(Ops.MUL, -1)
         number = (self._iota(hit.shape[-1]) + 1).cast(dtypes.int32)
         last = hit.where(number, 0).max(-1, keepdim=True)
-        chosen = (hit & number.eq(last)).where(value, 0)._reduce(Ops.ADD, -1)
-        return (last.squeeze(-1) > 0).where(chosen, self)
+        chosen = (hit & number.eq(last)).where(value, value._const(0, self.dtype))
+        combined = chosen._reduce(Ops.MAX if self.dtype is dtypes.bool else Ops.ADD, -1)
+        return (last.squeeze(-1) > 0).where(combined, self)
 
     def scatter_reduce(self, dim: int, index: Self, src: Self, reduce: str, include_self: bool = True) -> Self:
         """Self with all of ``src`` that falls on an element combined: sum, prod, mean, amax or amin.
 
-        With ``include_self=False`` an element that something falls on forgets its own value.
+        With ``include_self=False`` an element that something falls on forgets its own value. Integer means are rounded
+        down; a sum of bools is their "or", a product their "and".
 
         Raises:
             ValueError: unknown ``reduce``.
+            DTypeError, ShapeError: index or source do not fit, or a mean of bools is asked for.
         """
-        dim, index = self._index_like(dim, index, "scatter_reduce")
-        hit, value = self._scatter_hits(dim, index, src)
-        neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": self.dtype.min, "amin": self.dtype.max}.get(reduce)
-        if neutral is None:
+        if reduce not in ("sum", "prod", "mean", "amax", "amin"):
             raise ValueError(f"unknown reduce {reduce!r}: use 'sum', 'prod', 'mean', 'amax' or 'amin'")
-        touched, given = hit.any(-1), hit.where(value, neutral)
-        own = self if include_self else touched.where(neutral, self)
+        dim, index, src = self._scatter_source(dim, index, src, "scatter_reduce")
+        if reduce == "mean" and self.dtype is dtypes.bool:
+            raise DTypeError("scatter_reduce 'mean' of bools is not defined: cast them to a number")
+        if self.ndim == 0:
+            row = self.reshape((1,)).scatter_reduce(0, index.reshape((1,)), src.reshape((1,)), reduce, include_self)
+            return row.reshape(())
+        if 0 in index.shape:
+            return self._fresh()
+        return self._scatter_combined(dim, index, src, reduce, include_self)
+
+    def _scatter_combined(self, dim: int, index: Self, src: Self, reduce: str, include_self: bool) -> Self:
+        hit, value = self._scatter_hits(dim, index, src)
+        if self.dtype is dtypes.bool:
+            reduce = {"sum": "amax", "prod": "amin"}.get(reduce, reduce)
+        neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": self.dtype.min, "amin": self.dtype.max}[reduce]
+        literal = self._const(neutral, self.dtype)
+        touched, given = hit.any(-1), hit.where(value, literal)
+        own = self if include_self else touched.where(literal, self)
         if reduce == "prod":
             return given._reduce(Ops.MUL, -1) * own
         if reduce == "amax":
@@ -111,46 +172,3 @@ class SelectMixin(SortMixin):
             return total
         count = hit.cast(dtypes.int32).sum(-1) + (1 if include_self else touched.where(0, 1).cast(dtypes.int32))
         return total / count if self.dtype.is_float else total.div(count, rounding_mode="floor").cast(self.dtype)
-
-    # *** resampling ***
-    def interpolate(self, size: tuple[int, ...], mode: str = "linear", align_corners: bool = False) -> Self:
-        """The last axes resampled to ``size``: "linear", "nearest" or "nearest-exact".
-
-        Raises:
-            ValueError: unknown mode, or ``align_corners`` with a mode that has no corners.
-        """
-        if mode not in ("linear", "nearest", "nearest-exact"):
-            raise ValueError(f"unknown interpolation mode {mode!r}: use 'linear', 'nearest' or 'nearest-exact'")
-        if align_corners and mode != "linear":
-            raise ValueError(f"align_corners is for mode 'linear', not {mode!r}")
-        if not 0 < len(size) <= self.ndim or not all(isinstance(s, int) and s > 0 for s in size):
-            raise ShapeError(f"interpolate needs positive sizes of the last axes of {self.shape}, got {size}")
-        x = self
-        for axis, new in zip(range(self.ndim - len(size), self.ndim), size):
-            x = x._resampled(axis, new, mode, align_corners)
-        return x
-
-    def _resampled(self, axis: int, new: int, mode: str, align_corners: bool) -> Self:
-        old = self.shape[axis]
-        place = self._iota(new).cast(dtypes.float32)
-        if align_corners:
-            where = place * ((old - 1) / (new - 1) if new > 1 else 0.0)
-        elif mode == "nearest":
-            where = (place * (old / new)).floor()
-        elif mode == "nearest-exact":
-            where = ((place + 0.5) * (old / new)).floor()
-        else:
-            where = ((place + 0.5) * (old / new) - 0.5).clip(0, old - 1)
-
-        if mode != "linear":
-            return self._taken_at(axis, where)
-        low = where.floor()
-        part = (where - low).reshape(tuple(new if k == axis else 1 for k in range(self.ndim)))
-        return self._taken_at(axis, low).lerp(self._taken_at(axis, low + 1), part)
-
-    def _taken_at(self, axis: int, places: Self) -> Self:
-        """Elements of ``axis`` at 1-d float ``places``, kept within the axis."""
-        n = places.shape[0]
-        index = places.clip(0, self.shape[axis] - 1).cast(dtypes.int32)
-        index = index.reshape(tuple(n if k == axis else 1 for k in range(self.ndim)))
-        return self._taken(axis, index.expand(tuple(n if k == axis else s for k, s in enumerate(self.shape))))

@@ -1,25 +1,31 @@
-"""Order: argmax, sort, topk.
+"""Order: argmax, sort, topk, searchsorted.
 
 Takes a node and an axis; gives values and indices. Keys are integers in the order of the values, NaN last, so that a
-comparison decides every pair. Short axes are sorted by counting ranks, long ones by a bitonic network; both are stable.
+comparison decides every pair. Short axes are sorted by counting ranks, long ones by merging sorted blocks; both are
+stable.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tinyhost.dtype import dtypes, strong_dtype
+from tinyhost.dtype import dtypes, least_upper_dtype, strong_dtype
 from tinyhost.errors import ShapeError
+from tinyhost.helpers import ceildiv, prod
 from tinyhost.mixin.scan import ScanMixin
+from tinyhost.mixin.sint import broadcast_shape
 
 if TYPE_CHECKING:
     from typing import Self
 
-_RANK_LIMIT = 4096  # up to here n*n comparisons beat log(n)^2 kernels
+    from tinyhost.dtype import DType
+
+_RANK_LIMIT = 2048  # up to here n*n comparisons beat the kernels of merging
+_BLOCK = 256  # sorted by n*n comparisons before merging
 _SIGNED = {16: dtypes.int16, 32: dtypes.int32, 64: dtypes.int64, 8: dtypes.int8}
 
 
 class SortMixin(ScanMixin):
-    """argmax, argmin, sort, argsort, topk."""
+    """argmax, argmin, sort, argsort, topk, searchsorted, bucketize."""
 
     __slots__ = ()
 
@@ -65,7 +71,7 @@ class SortMixin(ScanMixin):
             return self.const_like(0).cast(dtypes.default_int)
         key = self._order_key()
         key = (key._reversed_order() if descending else key).transpose(dim, -1)
-        order = key._ranked_order() if key.shape[-1] <= _RANK_LIMIT else key._bitonic_order()
+        order = key._ranked_order() if key.shape[-1] <= _RANK_LIMIT else key._merged_order()
         return order.cast(dtypes.default_int).transpose(dim, -1)
 
     def _ranked_order(self) -> Self:
@@ -78,38 +84,46 @@ class SortMixin(ScanMixin):
         placed = rank.reshape((*lead, 1, n)).eq(number.reshape((n, 1)))
         return placed.where(number.reshape((1, n)), 0).sum(-1)
 
-    def _bitonic_order(self) -> Self:
-        """The same by a bitonic network over pairs (key, index)."""
+    def _merged_order(self) -> Self:
+        """The same by ranks in short blocks, and merging pairs of sorted blocks until one is left."""
         n, lead = self.shape[-1], self.shape[:-1]
-        stages = (n - 1).bit_length()
-        size = 1 << stages
-        keep = tuple(None for _ in lead)
-        key = self.pad((*keep, (0, size - n)), value=self.dtype.max)
-        index = self._iota(size).cast(dtypes.int32)._broadcast_to((*lead, size))
-        for stage in range(stages):
-            for distance in range(stage, -1, -1):
-                key, index = key._bitonic_step(index, stage, distance)
-        return index.shrink((*keep, (0, n)))
+        size = _BLOCK << (ceildiv(n, _BLOCK) - 1).bit_length()
+        key = self.pad((*(None for _ in lead), (0, size - n)), value=self.dtype.max)
+        blocks = key.reshape((prod(lead) * size // _BLOCK, _BLOCK)).contiguous()
+        inside = blocks._ranked_order()
+        dtype = _place_dtype(prod(lead) * size)
+        start = (self._iota(blocks.shape[0]).cast(dtype) * _BLOCK).reshape((-1, 1))
+        order = (inside.cast(dtype) + start).flatten().contiguous()
+        flat = blocks.flatten()
+        length = _BLOCK
+        while length < size:
+            place = flat.index(order).contiguous()._merge_places(length, dtype).contiguous()
+            order, length = order.index(place).contiguous(), 2 * length
+        local: Self = order.reshape((prod(lead), size)) - (self._iota(prod(lead)).cast(dtype) * size).reshape((-1, 1))
+        return local.reshape((*lead, size)).shrink((*(None for _ in lead), (0, n)))
 
-    def _bitonic_step(self, index: Self, stage: int, distance: int) -> tuple[Self, Self]:
-        """Exchange elements ``2**distance`` apart; blocks of ``2**(stage + 1)`` alternate in direction."""
-        lead, size = self.shape[:-1], self.shape[-1]
-        half = 1 << distance
-        shape = (*lead, size // (2 * half), 2, half)
-        keep = tuple(None for _ in lead)
+    def _merge_places(self, length: int, dtype: DType) -> Self:
+        """Self holds pairs of sorted runs of ``length`` one after the other: where each element of the merged pairs is.
 
-        def halves(x: Self) -> tuple[Self, Self]:
-            y = x.reshape(shape)
-            low, high = (y.shrink((*keep, None, (i, i + 1), None)) for i in (0, 1))
-            return low, high
-        (key_low, key_high), (index_low, index_high) = halves(self), halves(index)
-        block = self._iota(size // (2 * half)).cast(dtypes.int32).reshape((-1, 1, 1))
-        falling = ((block >> (stage - distance)) & 1).ne(0)
-        above = (key_high < key_low) | (key_high.eq(key_low) & (index_high < index_low))
-        swap = above.ne(falling)
-        key = swap.where(key_high, key_low).cat(swap.where(key_low, key_high), dim=-2)
-        new = swap.where(index_high, index_low).cat(swap.where(index_low, index_high), dim=-2)
-        return key.reshape((*lead, size)).contiguous(), new.reshape((*lead, size)).contiguous()
+        Output ``k`` of a pair takes ``left`` elements of the first run before it, the most for which the last of them
+        does not come after element ``k - left`` of the second run.
+        """
+        total = self.shape[0]
+        number = self._iota(total).cast(dtype)
+        k, base = number % (2 * length), number - number % (2 * length)
+        left = k * 0
+        for bit in range(length.bit_length() - 1, -1, -1):
+            probe = left + (1 << bit)
+            possible = (probe <= k) & (probe <= length)
+            other = (k - probe).clip(0, length - 1)
+            mine = self.index(base + probe.minimum(length) - 1)
+            passes = possible & ((k - probe >= length) | (mine <= self.index(base + length + other)))
+            left = passes.where(probe, left)
+        right = k - left
+        first = self.index(base + left.minimum(length - 1))
+        second = self.index(base + length + right.minimum(length - 1))
+        from_first = (left < length) & ((right >= length) | (first <= second))
+        return from_first.where(base + left, base + length + right)
 
     def sort(self, dim: int = -1, descending: bool = False) -> tuple[Self, Self]:
         """Sorted values along ``dim``, and the indices they had; equal elements keep their order."""
@@ -139,3 +153,58 @@ class SortMixin(ScanMixin):
         if self.ndim:
             index = index.shrink(tuple((0, k) if i == dim else None for i in range(self.ndim)))
         return (self._taken(dim, index) if self.ndim else self), index
+
+    # *** places in sorted sequences ***
+    def searchsorted(self, values: Any, right: bool = False) -> Self:
+        """For each of ``values`` how many elements of self, sorted along its last axis, come before it, as int32.
+
+        Args:
+            values: of any shape for 1-d self, else with self's leading axes; a number gives a 0-d result.
+            right: whether elements equal to a value come before it. NaN is largest.
+
+        Raises:
+            ShapeError: the leading axes differ.
+        """
+        value: Self = self.ufix(values)
+        if self.ndim == 0:
+            raise ShapeError("searchsorted needs a sorted sequence, but self is 0-d")
+        lead, n = self.shape[:-1], self.shape[-1]
+        if lead and value.shape[:-1] != lead:
+            raise ShapeError(f"searchsorted in sequences of shape {self.shape} needs values with leading axes {lead}, "
+                             f"got shape {value.shape}")
+        dtype = self._common_dtype(value)
+        keys = self.cast(dtype)._order_key().contiguous().flatten()
+        wanted = value.cast(dtype)._order_key()
+        rows = prod(lead)
+        start = (self._iota(rows).cast(_place_dtype(rows * n)) * n).reshape((*lead, *(1,) * (value.ndim - len(lead))))
+        return keys._bisected(wanted, start, n, right).cast(dtypes.int32)
+
+    def _common_dtype(self, value: Self) -> DType:
+        return strong_dtype(least_upper_dtype(self.dtype, value.dtype))
+
+    def _bisected(self, wanted: Self, start: Self, n: int, right: bool) -> Self:
+        """Steps of halving size through the ``n`` sorted keys from ``start`` on, as far as keys come before."""
+        place = start.mul(0)._broadcast_to(broadcast_shape(start.shape, wanted.shape))
+        if 0 in (n, *wanted.shape):
+            return place
+        for bit in range(n.bit_length() - 1, -1, -1):
+            probe = place + (1 << bit)
+            key = self.index(start + probe.minimum(n) - 1)
+            passes = (key <= wanted if right else key < wanted) & (probe <= n)
+            place = passes.where(probe, place)
+        return place
+
+    def bucketize(self, boundaries: Any, right: bool = False) -> Self:
+        """For each element in which of the intervals between the sorted 1-d ``boundaries`` it lies, as int32.
+
+        Raises:
+            ShapeError: the boundaries are not 1-d.
+        """
+        edges: Self = self.ufix(boundaries)
+        if edges.ndim != 1:
+            raise ShapeError(f"bucketize needs 1-d boundaries, got shape {edges.shape}")
+        return edges.searchsorted(self, right)
+
+
+def _place_dtype(size: int) -> DType:
+    return dtypes.int32 if size <= dtypes.int32.max else dtypes.int64

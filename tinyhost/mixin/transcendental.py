@@ -1,10 +1,11 @@
 """Exponentials, logarithms, trigonometry, rounding and float classification.
 
 Takes nodes; integers become the default float. Everything is made of EXP2, LOG2, SIN, SQRT, division and arithmetic, so
-gradients follow. float16 and bfloat16 are computed in float32 and rounded once. Where the other ops lose digits a
+gradients follow. float16, bfloat16 and fp8 are computed in float32 and rounded once. Where the other ops lose digits a
 polynomial of ``minimax`` takes over; the arm that is not taken stays finite there, and so does its slope.
-Errors are a few units of the last place (``benchmarks/accuracy.py`` measures them), but cos and tan near their zeros
-and poles are exact to 2**-22 only, relative to 1.
+exp, log, cos and tan are formulas that code generation knows and replaces by the functions themselves
+(``tinyhost.uop.rules.transcendental``). Errors are at most 2 units of the last place in float32 for nearly all of them
+(``docs/accuracy.md``).
 """
 from __future__ import annotations
 
@@ -69,13 +70,29 @@ class TranscendentalMixin(ElementwiseMixin):
         """Logarithm to base 10."""
         return self._in_float32(lambda x: x.log2() * math.log10(2))
 
+    def expm1(self) -> Self:
+        """``exp(self) - 1`` without cancellation."""
+        def fn(x: Self) -> Self:
+            near = x.abs() < 0.5
+            a = near.where(x, 0)
+            return x.eq(0).where(x, near.where(a + a * minimax.EXPM1.at(a), x.exp() - 1))
+        return self._in_float32(fn)
+
+    def log1p(self) -> Self:
+        """``log(1 + self)`` without cancellation, NaN below -1."""
+        def fn(x: Self) -> Self:
+            total = x + 1
+            # what the sum lost when it was rounded; beyond 2**30 it counts no more
+            lost = (x > 1).where((x > 2.0**30).where(0, 1 - (total - x)), x - (total - 1))
+            return x.eq(0).where(x, total.log() + lost / total.eq(0).where(1, total))
+        return self._in_float32(fn)
+
     def logaddexp(self, other: Any) -> Self:
         """``log(exp(self) + exp(other))`` without overflow."""
         lhs, rhs = self._operands(other)
         lhs, rhs = lhs._float_operand(), rhs._float_operand()
-        top = lhs.maximum(rhs).detach()
-        top = top.isfinite().where(top, 0)
-        return ((lhs - top).exp() + (rhs - top).exp()).log() + top
+        gap = lhs.eq(rhs).where(0, lhs - rhs)  # equal infinities have none
+        return lhs.maximum(rhs) + (-gap.abs()).exp().log1p()
 
     # *** trigonometry ***
     def sin(self) -> Self:
@@ -84,8 +101,11 @@ class TranscendentalMixin(ElementwiseMixin):
 
     def cos(self) -> Self:
         """Cosine of radians."""
-        # 1 - 2 sin(x/2)^2: halving the argument is exact, pi/2 - x is not
-        return self._in_float32(lambda x: 1 - (x * 0.5).sin().square() * 2)
+        def fn(x: Self) -> Self:
+            # halving the argument is exact, adding pi/2 is not; code generation puts a cosine in the place of this
+            half = (x * 0.5).sin()
+            return half * half * -2 + 1
+        return self._in_float32(fn)
 
     def tan(self) -> Self:
         """Tangent of radians."""
@@ -93,68 +113,82 @@ class TranscendentalMixin(ElementwiseMixin):
 
     def _odd(self, fn: Callable[[Self], Self]) -> Self:
         """The odd function that equals ``fn`` on non-negative values; its slope at 0 is that of ``fn``."""
-        negative = self < 0
+        negative = self._sign_bit()
         y = fn(negative.where(-self, self))
         return negative.where(-y, y)
 
+    def _sign_bit(self) -> Self:
+        """Whether the sign bit is set, that of -0.0 included; literals have none."""
+        if self.dtype.is_weak:
+            return self < 0
+        return self.bitcast(dtypes.int64 if minimax.is_wide(self.dtype) else dtypes.int32) < 0
+
+    def _bent(self, bend: minimax.Minimax) -> Self:
+        """self * (1 + bend(self**2)), the bend being small: only that is rounded more than once."""
+        return self + self * bend.at(self * self)
+
     def _odd_from(self, limit: float, near: minimax.Minimax, far: Callable[[Self], Self]) -> Self:
-        """The odd function that is x times ``near`` of x*x up to ``limit``, and ``far`` beyond."""
+        """The odd function that is ``_bent`` by ``near`` up to ``limit``, and ``far`` beyond."""
         def positive(a: Self) -> Self:
             small = a <= limit
-            z = small.where(a, 0)
-            return small.where(a * near.at(z * z), far(a))
+            return small.where(small.where(a, 0)._bent(near), far(a))
         return self._odd(positive)
 
     def asin(self) -> Self:
         """Arc sine, NaN outside [-1, 1]."""
         def positive(a: Self) -> Self:
-            big, r = a._asin_half()
-            return big.where(math.pi / 2 - r * 2, r)
+            big, r, bend = a._asin_half()
+            high, low = minimax.pi_over(2, a.dtype)
+            top = high - r * 2
+            lost = (high - top) - r * 2  # what top lost when it was rounded
+            return big.where(top - ((bend * 2 - low) - lost), r + bend)
         return self._in_float32(lambda x: x._odd(positive))
 
-    def _asin_half(self) -> tuple[Self, Self]:
-        """(where |self| is above 1/2, asin of sqrt((1 - self)/2) there and of self elsewhere), for self from 0."""
+    def _asin_half(self) -> tuple[Self, Self, Self]:
+        """(where |self| is above 1/2, r, asin(r) - r), r being sqrt((1 - self)/2) there and self elsewhere, from 0."""
         big = self > 0.5
-        r = big.where(((1 - self) * 0.5).sqrt(), self)
         z = big.where((1 - self) * 0.5, self * self)
-        return big, r * minimax.ASIN.at(z)
+        r = big.where(((1 - self) * 0.5).sqrt(), self)
+        return big, r, r * minimax.ASIN.at(z)
 
     def acos(self) -> Self:
         """Arc cosine, NaN outside [-1, 1]."""
         def fn(x: Self) -> Self:
             negative = x < 0
-            big, r = negative.where(-x, x)._asin_half()
-            far = negative.where(math.pi - r * 2, r * 2)
-            return big.where(far, math.pi / 2 - negative.where(-r, r))
+            big, r, bend = negative.where(-x, x)._asin_half()
+            angle = r + bend
+            (high, low), (half_high, half_low) = (minimax.pi_over(n, x.dtype) for n in (1, 2))
+            far = negative.where(high - (angle * 2 - low), angle * 2)
+            return big.where(far, half_high - (negative.where(-angle, angle) - half_low))
         return self._in_float32(fn)
 
     def atan(self) -> Self:
         """Arc tangent."""
         def positive(a: Self) -> Self:
-            # tan(t + pi/4) and tan(t + pi/2) in terms of tan(t), with one division
-            mid, far = a > math.sqrt(2) - 1, a > math.sqrt(2) + 1
-            t = far.where(-1, mid.where(a - 1, a)) / far.where(a, mid.where(a + 1, 1))
-            r = t * minimax.ATAN.at(t * t)
-            return mid.where(r + far.where(math.pi / 2, math.pi / 4), r)
+            far = a > 1  # atan(a) = pi/2 - atan(1/a)
+            r = (far.where(1, a) / far.where(a, 1))._bent(minimax.ATAN)
+            high, low = minimax.pi_over(2, a.dtype)
+            return far.where(high - (r - low), r)
         return self._in_float32(lambda x: x._odd(positive))
 
     def _half_exp(self) -> Self:
-        """exp(self) / 2, finite as long as that is."""
-        root = (self * 0.5).exp()
-        return root * 0.5 * root
+        """exp(self) / 2, finite as long as that is, for self from 0."""
+        # e**3 / 2 is nearly a number of float32 and of float64, and self - 3 is exact
+        far = self > (709 if minimax.is_wide(self.dtype) else 88)
+        return far.where(self - 3, self).exp() * far.where(math.exp(3) / 2, 0.5)
 
     def sinh(self) -> Self:
         """Hyperbolic sine."""
         def far(a: Self) -> Self:
             half = a._half_exp()
-            return half - half.reciprocal() * 0.25
+            return half - 0.25 / half
         return self._in_float32(lambda x: x._odd_from(1, minimax.SINH, far))
 
     def cosh(self) -> Self:
         """Hyperbolic cosine."""
         def fn(x: Self) -> Self:
             half = (x < 0).where(-x, x)._half_exp()
-            return half + half.reciprocal() * 0.25
+            return half + 0.25 / half
         return self._in_float32(fn)
 
     def tanh(self) -> Self:
@@ -162,29 +196,35 @@ class TranscendentalMixin(ElementwiseMixin):
         return self._in_float32(
             lambda x: x._odd_from(0.625, minimax.TANH, lambda a: 1 - (a * -2).sigmoid() * 2))
 
-    def _log_of_sum(self, minus: int) -> Self:
-        """log(self + sqrt(self**2 - minus)), for self from 1/2; squares do not overflow."""
-        huge = self > 2.0**30
-        root = (huge.where(1, self).square() - minus).sqrt()
-        return huge.where(self, self + root).log() + huge.where(math.log(2), 0)
+    def _log_of_sum(self, root: Callable[[Self], Self]) -> Self:
+        """log(self + root(self)), with what the sum loses when it is rounded; for self from 0."""
+        huge = self > 2.0**30  # root(self) is self, and no square overflows
+        a = huge.where(2, self)
+        b = root(a)
+        total = huge.where(self, a + b)
+        swapped = b > a
+        lost = swapped.where(a, b) - (total - swapped.where(b, a))
+        return total.log() + huge.where(math.log(2), lost / total)
 
     def asinh(self) -> Self:
         """Inverse hyperbolic sine."""
-        return self._in_float32(lambda x: x._odd_from(0.5, minimax.ASINH, lambda a: a._log_of_sum(-1)))
+        return self._in_float32(lambda x: x._odd_from(
+            1, minimax.ASINH, lambda a: a._log_of_sum(lambda b: (b * b + 1).sqrt())))
 
     def acosh(self) -> Self:
         """Inverse hyperbolic cosine, NaN below 1."""
         def fn(x: Self) -> Self:
-            t = x - 1
-            small = t <= 0.5
-            near = small.where(t, 1)
-            return small.where((near * 2).sqrt() * minimax.ACOSH.at(near), small.where(2, x)._log_of_sum(1))
+            small = x <= 1.5
+            t = small.where(x - 1, 1)
+            root = (t * 2).sqrt()
+            far = small.where(2, x)._log_of_sum(lambda b: ((b - 1) * (b + 1)).sqrt())
+            return small.where(root + root * minimax.ACOSH.at(t), far)
         return self._in_float32(fn)
 
     def atanh(self) -> Self:
         """Inverse hyperbolic tangent, NaN outside [-1, 1]."""
         return self._in_float32(
-            lambda x: x._odd_from(0.5, minimax.ATANH, lambda a: ((1 + a).log() - (1 - a).log()) * 0.5))
+            lambda x: x._odd_from(0.5, minimax.ATANH, lambda a: ((1 - a) / (1 + a)).log() * -0.5))
 
     def erf(self) -> Self:
         """Gauss error function."""
@@ -196,10 +236,9 @@ class TranscendentalMixin(ElementwiseMixin):
     def sigmoid(self) -> Self:
         """``1 / (1 + exp(-self))``."""
         def fn(x: Self) -> Self:
-            # the exponential stays finite, so that no gradient is inf * 0
-            dtype = dtypes.default_float if x.dtype.is_weak else x.dtype
-            limit = math.log(2) * ((1 << dtypes.finfo(dtype)[0] - 1) - 2)
-            return ((x.maximum(-limit) * (-1 / math.log(2))).exp2() + 1).reciprocal()
+            negative = x < 0
+            t = negative.where(x, -x).exp()  # at most 1: neither it nor a gradient overflows
+            return negative.where(t, 1) / (t + 1)
         return self._in_float32(fn)
 
     # *** rounding, sign, classes ***
@@ -220,8 +259,11 @@ class TranscendentalMixin(ElementwiseMixin):
         return (self > 0).where(1, (self < 0).where(-1, 0))._at(self.dtype)
 
     def abs(self) -> Self:
-        """Magnitude."""
-        return self._fresh() if self.dtype.is_unsigned or self.dtype is dtypes.bool else self.maximum(-self)
+        """Magnitude; that of -0.0 is 0.0."""
+        if self.dtype.is_unsigned or self.dtype is dtypes.bool:
+            return self._fresh()
+        magnitude = self.maximum(-self)
+        return self.eq(0).where(0, magnitude) if self.dtype.is_float else magnitude
 
     def copysign(self, other: Any) -> Self:
         """Magnitude of self with the sign of ``other``; the sign of a zero counts."""
@@ -258,18 +300,24 @@ class TranscendentalMixin(ElementwiseMixin):
             raise RuntimeError("clip needs min_ or max_, got neither")
         out = self
         if min_ is not None:
-            out = (out < min_).where(min_, out)
-        return out if max_ is None else (out > max_).where(max_, out)
+            out = self._beyond(out < min_, min_).where(min_, out)
+        return out if max_ is None else self._beyond(out > max_, max_).where(max_, out)
+
+    @staticmethod
+    def _beyond(outside: Self, bound: Any) -> Self:
+        """Whether a bound is taken: also where it is NaN."""
+        return outside if isinstance(bound, (int, float)) and bound == bound else outside | (bound != bound)
 
     def clamp(self, min_: Any = None, max_: Any = None) -> Self:
         """Same as ``clip``."""
         return self.clip(min_, max_)
 
     def lerp(self, end: Self, weight: Any) -> Self:
-        """``self + (end - self) * weight``; integers are interpolated as floats and rounded back."""
-        if self.dtype.is_float:
-            step: Self = (end - self) * weight
-            return self + step
-        start = self.cast(dtypes.default_float)
-        step = (end.cast(dtypes.default_float) - start) * weight
-        return (start + step).round().cast(self.dtype)
+        """``self + (end - self) * weight``, exactly ``end`` at weight 1; integers go through floats and are rounded."""
+        if not self.dtype.is_float:
+            start, stop = self.cast(dtypes.default_float), end.cast(dtypes.default_float)
+            return start.lerp(stop, weight).round().cast(self.dtype)
+        span: Self = end - self
+        if isinstance(weight, (int, float)):
+            return self + span * weight if weight < 0.5 else end - span * (1 - weight)
+        return (weight < 0.5).where(self + span * weight, end - span * (1 - weight))

@@ -1,10 +1,10 @@
-"""Layers, optimizers and model files.
+"""Layers, optimizers, schedules and model files.
 
 A layer is an object that holds parameters as plain attributes (found by ``nn.state``) and maps tensors to tensors.
 Initial values follow torch: uniform in +-1/sqrt(fan in). Layers that behave differently in training read the context
 variable TRAINING.
 """
-from tinyhost.nn import optim, state
+from tinyhost.nn import optim, schedule, state
 from tinyhost.nn.layers import Conv1d, Conv2d, ConvTranspose1d, ConvTranspose2d, Embedding, Linear, LSTMCell
 from tinyhost.nn.norm import (
     BatchNorm,
@@ -34,5 +34,6 @@ __all__ = [
     "Linear",
     "RMSNorm",
     "optim",
+    "schedule",
     "state",
 ]

@@ -76,6 +76,8 @@ class Fusion:
                 spread(self, u, kernel, indices, reading)
 
     def _read(self, u: UOp, kernel: Kernel, indices: Indices, reading: Reading) -> None:
+        while u.op is Ops.CAST and u not in self.facts:  # that of a fold, which is no node of the graph
+            u = u.src[0]
         if u.op not in _SPREAD:
             return
         readings = self.readings.get(u)
@@ -168,6 +170,8 @@ class Fusion:
     # *** decisions ***
     def _decide(self, u: UOp, readings: Readings) -> Readings:
         facts = self.facts[u]
+        if u.device is None and len({kernel.device for kernel, _ in readings}) > 1:
+            return readings  # kernels of several devices share no memory
         home = self._outputs.get(u)
         if home is not None and (facts.cost or facts.pending):
             own = {key: r for key, r in readings.items() if key[0] is home and key[1] == home.ranges}

@@ -58,6 +58,8 @@ class Lowering:
         return p
 
     def _load(self, root: UOp, state: UOp, flat: UOp, gate: Gate) -> UOp:
+        if gate is not None and not gate.vmax:
+            return UOp.const(0, strong_dtype(root.dtype))  # nothing but padding
         self.states[state] = None
         if root is self.target:
             self.own_reads[flat] = None

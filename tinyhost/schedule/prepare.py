@@ -15,13 +15,13 @@ from tinyhost.capabilities import Capabilities
 from tinyhost.env import SPLIT_REDUCEOP
 from tinyhost.errors import ScheduleError
 from tinyhost.schedule.function import inline_functions
+from tinyhost.schedule.multi import lower_devices
 from tinyhost.schedule.split import split_reduce
 from tinyhost.schedule.storage import LEAVES, is_storage, region_of, storage_root
 from tinyhost.uop import GroupOp, Ops, ParamArg, UOp
 
 CapsOf: TypeAlias = Callable[[Any], Capabilities]  # by device name
 _DATA = GroupOp.Movement | GroupOp.Elementwise | {Ops.REDUCE, Ops.STACK, Ops.INDEX, Ops.CONTIGUOUS, Ops.COPY}
-_MULTI = frozenset({Ops.UNSHARD, Ops.MSTACK, Ops.MSELECT, Ops.ALLREDUCE})
 
 
 class Preparation:
@@ -39,7 +39,7 @@ class Preparation:
     def run(self, sink: UOp) -> UOp:
         """The prepared graph."""
         new: dict[UOp, UOp] = {}
-        sink = inline_functions(sink)
+        sink = lower_devices(inline_functions(sink))
         for u in sink.toposort(enter_calls=False):
             if u.op is Ops.AFTER and u.is_bound_var:
                 new[u] = self.bound(u.src[0], u)
@@ -55,9 +55,6 @@ class Preparation:
                 handler = self.handlers.get(u.op)
                 if handler is not None:
                     node = handler(node)
-                elif u.op in _MULTI:
-                    raise ScheduleError(f"{u.op} over devices {u.device} reached the scheduler: values on several "
-                                        "devices are lowered to one graph for each device before scheduling")
             if node is not u:
                 new[u] = node
         return new.get(sink, sink)

@@ -11,8 +11,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tinyhost.dtype import dtypes, sum_acc_dtype
+from tinyhost.errors import GradientError
 from tinyhost.ops import GroupOp, Ops
 from tinyhost.uop.function_gradient import function_gradient, gettuple_gradient
+from tinyhost.uop.gradient_branches import Branches
+from tinyhost.uop.leaf import is_literal
+from tinyhost.uop.lines import nearest_line
 from tinyhost.uop.node import UOp
 
 SrcGradients = tuple["UOp | None", ...]
@@ -23,9 +27,21 @@ def _reciprocal(u: UOp, g: UOp) -> SrcGradients:
     return (-g * u * u,)
 
 
+def _is_number(u: UOp) -> bool:
+    """Whether nobody can ask for the gradient of a source."""
+    return u.op is Ops.CONST and u.tag is None
+
+
+def _mul(u: UOp, g: UOp) -> SrcGradients:
+    a, b = u.src
+    return None if _is_number(a) else b * g, None if _is_number(b) else a * g
+
+
 def _pow(u: UOp, g: UOp) -> SrcGradients:
     base, exponent = u.src
     by_base = exponent.eq(0).where(0, exponent * base.alu(Ops.POW, (exponent - 1)._at(base.dtype)))
+    if _is_number(exponent):
+        return g * by_base, None
     at_zero = (exponent < 0).where(-math.inf, exponent.const_like(0))
     by_exponent = base.eq(0).where(at_zero, u * base.log2() * math.log(2))
     return g * by_base, g * by_exponent
@@ -33,10 +49,10 @@ def _pow(u: UOp, g: UOp) -> SrcGradients:
 
 def _maximum(u: UOp, g: UOp) -> SrcGradients:
     a, b = u.src
-    # a literal takes the whole tie, so that relu has slope 0 at 0; two values share it
-    share = 0.0 if a.base.is_const or b.base.is_const else 0.5
-    tie = a.eq(b).where(g * share, 0) if share else 0
-    return (b < a).where(g, tie), (a < b).where(g, tie)
+    if is_literal(a) or is_literal(b):  # a literal takes the whole tie, so that relu has slope 0 at 0
+        return None if _is_number(a) else (b < a).where(g, 0), None if _is_number(b) else (a < b).where(g, 0)
+    shared = a.eq(b).where(g * 0.5, g)
+    return (a < b).where(0, shared), (b < a).where(0, shared)
 
 
 def _where(u: UOp, g: UOp) -> SrcGradients:
@@ -62,7 +78,7 @@ def _reduce(u: UOp, g: UOp) -> SrcGradients:
         product = others._rop(Ops.MUL, axes)
         zeros = zero.cast(dtypes.int32).sum(axes)
         return (zero.where(zeros.eq(1).where(g * product, 0), zeros.eq(0).where(g * product / others, 0)),)
-    raise RuntimeError(f"no gradient for a reduction by {op}")
+    raise GradientError(f"no gradient for a reduction by {op}: detach() its inputs, or give a grad_fxn")
 
 
 # *** movement ***
@@ -101,7 +117,7 @@ def _index(u: UOp, g: UOp) -> SrcGradients:
     """Each element of the gradient goes to the row it was read from; rows read twice add up."""
     x, *indices = u.src
     if len(indices) != 1:
-        raise RuntimeError(f"no gradient for INDEX with {len(indices)} indices: flatten the indexed axes first")
+        raise GradientError(f"no gradient for INDEX with {len(indices)} indices: flatten the indexed axes first")
     index = indices[0].get_idx().flatten()
     rest, count = x.shape[1:], index.shape[0]
     ones = (1,) * len(rest)
@@ -176,7 +192,7 @@ RULES: dict[Ops, Callable[[UOp, UOp], SrcGradients]] = {
     Ops.NEG: lambda u, g: (-g,),
     Ops.ADD: lambda u, g: (g, g),
     Ops.SUB: lambda u, g: (g, -g),
-    Ops.MUL: lambda u, g: (u.src[1] * g, u.src[0] * g),
+    Ops.MUL: _mul,
     Ops.FDIV: lambda u, g: (g / u.src[1], -g * u / u.src[1]),
     Ops.POW: _pow,
     Ops.MAX: _maximum,
@@ -194,6 +210,7 @@ RULES: dict[Ops, Callable[[UOp, UOp], SrcGradients]] = {
     Ops.CONTIGUOUS: _same,
     Ops.CONTIGUOUS_BACKWARD: lambda u, g: (g.contiguous(),),
     Ops.COPY: _copy,
+    Ops.UNSHARD: lambda u, g: (g.own_shard(u.arg[0]), *[None] * (len(u.src) - 1)),
     Ops.AFTER: _after,
     Ops.STORE: lambda u, g: (None, g),
     **dict.fromkeys((Ops.FUNCTION, Ops.CALL), lambda u, g: function_gradient(u, g, compute_gradient)),
@@ -241,6 +258,13 @@ def _path(root: UOp, targets: Iterable[UOp]) -> tuple[list[UOp], set[UOp]]:
     return topo, on_path
 
 
+def _without_rule(u: UOp, topo: Iterable[UOp]) -> GradientError:
+    error = GradientError(f"no gradient for {u.op} with arg {u.arg}: detach() its inputs, or give a grad_fxn")
+    if (line := nearest_line(u, topo)) is not None:
+        error.add_note(f"built at {line}")
+    return error
+
+
 def compute_gradient(root: UOp, root_grad: UOp, targets: set[UOp]) -> dict[UOp, UOp]:
     """Gradients with respect to those of ``targets`` that ``root`` depends on.
 
@@ -250,9 +274,10 @@ def compute_gradient(root: UOp, root_grad: UOp, targets: set[UOp]) -> dict[UOp, 
         targets: nodes to differentiate by.
 
     Raises:
-        RuntimeError: a node on the path has no gradient rule.
+        GradientError: a node on the path has no gradient rule.
     """
     topo, on_path = _path(root, targets)
+    branches = Branches(topo, on_path, RULES)
     grads: dict[UOp, UOp] = {root: root_grad} if root in on_path else {}
     for u in reversed(topo):
         g = grads.get(u)
@@ -260,8 +285,8 @@ def compute_gradient(root: UOp, root_grad: UOp, targets: set[UOp]) -> dict[UOp, 
             continue
         rule = RULES.get(u.op)
         if rule is None:
-            raise RuntimeError(f"no gradient for {u.op} with arg {u.arg}: detach() its inputs, or give a grad_fxn")
-        for s, sg in zip(u.src, rule(u, g)):
+            raise _without_rule(u, topo)
+        for s, sg in zip(u.src, branches.guarded(u, rule(u, g))):
             if sg is not None and s in on_path:
                 grads[s] = _added(grads.get(s), sg if s.op in _CARRIERS else _summed_to(sg, s))
     return {t: grads[t] for t in targets if t in grads}

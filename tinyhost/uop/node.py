@@ -77,7 +77,7 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin, WalkMixin):
     """One node: ``op`` over ``src`` with the literal ``arg``; ``tag`` only separates otherwise equal nodes."""
 
     __slots__ = ("op", "src", "arg", "tag", "_dtype_", "_shape_", "_device_", "_addrspace_", "_ranges_", "_bounds_",
-                 "_key_", "_axis_", "__weakref__")
+                 "_key_", "_axis_", "_line_", "__weakref__")
     op: Ops
     src: tuple[UOp, ...]
     arg: Any
@@ -90,6 +90,7 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin, WalkMixin):
     _bounds_: tuple[Any, Any]
     _key_: bytes
     _axis_: int | None
+    _line_: Any  # where a program built it (``lines.py``): no part of its identity
 
     def __new__(cls, op: Ops, src: tuple[UOp, ...] = (), arg: Any = None, tag: Any = None) -> UOp:
         kind = type(arg)
@@ -103,7 +104,7 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin, WalkMixin):
         self = object.__new__(cls)
         self.op, self.src, self.arg, self.tag = op, src, arg, tag
         self._dtype_ = self._shape_ = self._device_ = self._addrspace_ = UNSET
-        self._ranges_ = self._bounds_ = self._key_ = self._axis_ = UNSET
+        self._ranges_ = self._bounds_ = self._key_ = self._axis_ = self._line_ = UNSET
         new = _NodeRef(self, _drop)
         new.key = key
         ref = _table.setdefault(key, new)

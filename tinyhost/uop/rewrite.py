@@ -9,7 +9,7 @@ names of the rules that kept firing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tinyhost.dtype import DType
@@ -179,8 +179,9 @@ class _Rewriter:
 
 
 def graph_rewrite(sink: UOp, pm: PatternMatcher, ctx: Any = None, bottom_up: bool = False, name: str | None = None,
-                  bpm: PatternMatcher | None = None, walk: bool = False, enter_calls: bool = False) -> UOp:
-    """Rewrite the graph under ``sink`` with ``pm``.
+                  bpm: PatternMatcher | None = None, walk: bool = False, enter_calls: bool = False,
+                  kept: Iterable[UOp] = ()) -> UOp:
+    """Rewrite the graph under ``sink`` with ``pm``; nodes of ``kept`` stay as they are, with all below them.
 
     ``bottom_up`` runs ``pm`` on a node before its sources (users see original sources); ``bpm`` adds such rules beside
     top-down ``pm``. ``walk`` is one pass that does not revisit replacements.
@@ -192,6 +193,7 @@ def graph_rewrite(sink: UOp, pm: PatternMatcher, ctx: Any = None, bottom_up: boo
         raise ValueError("give bottom_up=True or bpm, not both")
     top, bottom = (None, pm) if bottom_up else (pm, bpm)
     rewriter = _Rewriter(top, bottom, ctx, name, enter_calls)
+    rewriter.done.update((u, u) for u in kept)
     return rewriter.walk(sink) if walk else rewriter.run(sink)
 
 

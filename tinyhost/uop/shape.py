@@ -306,7 +306,7 @@ def axis_from_uop(u: "UOp") -> int | None:
 def _axis_alu(u: "UOp") -> int | None:
     rank = len(u._shape or ())
     found = [s._axis + rank - len(s._shape or ()) for s in u.src if s._axis is not None]
-    return found[-1] + (1 if u.op is Ops.STACK else 0) if found else None
+    return found[-1] if found else None
 
 
 def _axis_reshape(u: "UOp", axis: int) -> int | None:

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from tinyhost.dtype import DType
+from tinyhost.errors import ShapeError
+from tinyhost.helpers import prod
 from tinyhost.ops import AxisType, Ops
 from tinyhost.uop.fields import NodeFields, sint
 
 DEVICE_AXIS = -1  # id of the default range over devices
+_SHOWS = frozenset({Ops.RESHAPE, Ops.DETACH, Ops.AFTER, Ops.CONTIGUOUS})
 
 
 class ShardingMixin(NodeFields):
@@ -24,7 +28,7 @@ class ShardingMixin(NodeFields):
             raise RuntimeError(f"{what} needs a value on several devices, this one is on {self.device}")
         return self.device
 
-    def unshard(self, axis: int | tuple[int, ...] | None, ranges: Self | tuple[Self, ...] | None = None) -> Self:
+    def unshard(self, axis: int | tuple[int, ...] | None, device_range: Self | tuple[Self, ...] | None = None) -> Self:
         """The shards side by side along ``axis`` (several axes: one range for each); None is the value itself.
 
         Raises:
@@ -34,14 +38,64 @@ class ShardingMixin(NodeFields):
         if axis is None:
             return self
         axes = axis if isinstance(axis, tuple) else (axis,)
-        if ranges is None:
-            count = len(self._devices("unshard"))
-            ranges = type(self)(Ops.RANGE, (self._const(count),), (DEVICE_AXIS, AxisType.DEVICE))
-        over = ranges if isinstance(ranges, tuple) else (ranges,)
+        if device_range is None:
+            device_range = self._device_range(len(self._devices("unshard")))
+        over = device_range if isinstance(device_range, tuple) else (device_range,)
         if len(over) != len(axes):
             raise ValueError(f"unshard takes one range for each axis, got axes {axes} and {len(over)} ranges")
         pairs = sorted(zip(axes, over, strict=True), key=lambda pair: pair[0])
         return type(self)(Ops.UNSHARD, (self, *[r for _, r in pairs]), tuple([a for a, _ in pairs]))
+
+    @classmethod
+    def new_storage(cls, shape: tuple[sint, ...], dtype: DType, device: str | tuple[str, ...],
+                    axis: int | None = None) -> Self:
+        """A new buffer seen as ``shape``, split along ``axis`` over the devices; symbolic extents at their largest."""
+        count = len(device) if axis is not None else 1
+        shard = tuple([d // count if i == axis else d for i, d in enumerate(shape)])
+        size = int(prod(d if isinstance(d, int) else d.vmax for d in shard))
+        return cls.new_buffer(device, size, dtype).view_as(shard, axis)  # type: ignore[no-any-return,attr-defined]
+
+    def _device_range(self, count: int) -> Self:
+        return type(self)(Ops.RANGE, (self._const(count),), (DEVICE_AXIS, AxisType.DEVICE))
+
+    def own_shard(self, axis: int) -> Self:
+        """On each device the part along ``axis`` that is its own: what ``unshard`` puts together again.
+
+        Raises:
+            ShapeError: the axis does not divide by the number of devices.
+        """
+        devices = self._devices("own_shard")
+        size, count = self.shape[axis], len(devices)
+        if not isinstance(size, int) or size % count:
+            raise ShapeError(f"cannot shard axis {axis} of shape {self.shape} over {count} devices {devices}: {size} "
+                             f"elements do not divide into {count} equal shards; pad the axis to a multiple, or shard "
+                             "another one")
+        each, number = size // count, self._device_range(count)
+        return self._mop(Ops.SHRINK, tuple((number * each, each) if i == axis else (0, d)  # type: ignore[no-any-return]
+                                           for i, d in enumerate(self.shape)))
+
+    def shard(self, devices: tuple[str, ...], axis: int | None = None) -> Self:
+        """The value on several devices: split along ``axis``, or all of it on each.
+
+        Raises:
+            ShapeError: the axis does not divide by the number of devices.
+        """
+        moved: Self = self.copy_to_device(devices)  # type: ignore[attr-defined]
+        return moved if axis is None else moved.own_shard(axis).unshard(axis)
+
+    @property
+    def is_own_shard(self) -> bool:
+        """Whether this node takes each device's own part of its source."""
+        return self.op is Ops.SHRINK and isinstance(self.device, tuple) and any(
+            r.arg[-1] is AxisType.DEVICE for r in self.src[1].ranges)  # type: ignore[attr-defined]
+
+    @property
+    def sharding(self) -> tuple[tuple[int, Self], ...] | None:
+        """(axis, range) pairs of the outermost UNSHARD, None where there is none."""
+        u = self
+        while u.op in _SHOWS:
+            u = u.src[0]
+        return tuple(zip(u.arg, u.src[1:])) if u.op is Ops.UNSHARD else None
 
     @property
     def shard_shape(self) -> tuple[sint, ...]:
@@ -63,13 +117,13 @@ class ShardingMixin(NodeFields):
         b = self.base
         return b.src[0].base if b.op is Ops.UNSHARD else b
 
-    def mselect(self, lane: int) -> Self:
-        """The copy of one device."""
-        return type(self)(Ops.MSELECT, (self,), lane)
+    def mselect(self, arg: int) -> Self:
+        """The copy of one device, by its number."""
+        return type(self)(Ops.MSELECT, (self,), arg)
 
-    def mstack(self, *others: Self) -> Self:
+    def mstack(self, *srcs: Self) -> Self:
         """One value for each device, this one for the first."""
-        return type(self)(Ops.MSTACK, (self, *others))
+        return type(self)(Ops.MSTACK, (self, *srcs))
 
     def allreduce(self, op: Ops, device: str | tuple[str, ...]) -> Self:
         """The shards combined with ``op``, on ``device``.
@@ -83,3 +137,19 @@ class ShardingMixin(NodeFields):
     def getaddr(self, device: Any = None) -> Self:
         """Address of this storage as ``device`` sees it, its own by default."""
         return type(self)(Ops.GETADDR, (self,), self.device if device is None else device)
+
+
+def stored_axis(u: Any) -> int | None:
+    """The axis along which storage for a node is split, None where every device holds all of it.
+
+    Where a reshape moved items between shards, or the axis does not divide any more, values are whole.
+    """
+    if not isinstance(u.device, tuple):
+        return None
+    try:
+        axis = u.axis
+    except RuntimeError:  # a reshape that moved items between shards has no axis
+        return None
+    if axis is None or not isinstance(u.shape[axis], int) or u.shape[axis] % len(u.device):
+        return None
+    return int(axis)

@@ -191,7 +191,8 @@ def _scaled(sel: Selection, node: UOp, scale: int) -> tuple[UOp, int]:
     """node * scale as (register, scale that an address may have)."""
     if scale in SCALES:
         return node, scale
-    return sel.pure(X86Ops.IMUL, dtypes.int64, (node, short_imm(scale))), 1
+    factor = short_imm(scale) if -(1 << 31) <= scale < 1 << 31 else int_constant(sel, scale, True)
+    return sel.pure(X86Ops.IMUL, dtypes.int64, (node, factor)), 1
 
 
 # *** loads ***

@@ -4,14 +4,32 @@
 """
 from __future__ import annotations
 
-from . import activations, dtypes, elementwise, indexing, layers, logic, math, movement, products, reductions, sorting  # noqa: F401
+from . import (  # noqa: F401
+    activations,
+    convolutions,
+    creation,
+    dtypes,
+    elementwise,
+    indexing,
+    layers,
+    linalg,
+    logic,
+    losses,
+    math,
+    movement,
+    pooling,
+    products,
+    reductions,
+    sorting,
+)
 from .case import _CASES, Case, Input
+from .check import check
 from .torch_reference import as_numpy, run_torch
 
 CASES: list[Case] = list(_CASES.values())
 RUNS: list[tuple[Case, str]] = [(c, d) for c in CASES for d in c.dtypes]
 
-__all__ = ["CASES", "RUNS", "Case", "Input", "as_numpy", "run_id", "run_torch"]
+__all__ = ["CASES", "RUNS", "Case", "Input", "as_numpy", "check", "run_id", "run_torch"]
 
 
 def run_id(value: object) -> str:

@@ -2,12 +2,14 @@
 
 The renderer writes a program as text, one instruction a line, and the device interprets that text with numpy
 (``interpreter.py``). The arch field chooses whose programs it runs: nothing for a plain grid, ``gpu`` for workgroups
-with shared memory and a small number of buffers, or a CPU level (``x86-64-v3``) for vectors of that level without a
+with shared memory and a small number of buffers, ``gpu32`` for such a machine that has no 64-bit types and no narrow
+floats, or a CPU level (``x86-64-v3``) for vectors of that level without a
 grid. All of that is data in ``ARCHES``; what an op computes is ``tinyhost.uop.semantics``.
 """
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,10 +32,14 @@ _WHOLE = GroupOp.ALU - {Ops.MULACC}
 _MACHINE = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.NEG, Ops.FDIV, Ops.SQRT, Ops.TRUNC, Ops.SHL, Ops.SHR, Ops.AND,
                       Ops.OR, Ops.XOR, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.WHERE, Ops.CDIV, Ops.CMOD, Ops.MULACC})
 
+_GPU = Capabilities(grid=True, locals=True, buffer_views=False, max_kernel_buffers=8, shared_bytes=32768,
+                    global_max=(2**31 - 1, 65535, 65535), local_max=(1024, 1024, 64))
+_UP_TO_32_BITS = frozenset(dt for dt in (*dtypes.ints, dtypes.bool, dtypes.float32) if dt.itemsize <= 4)
+
 ARCHES: dict[str, tuple[Capabilities, frozenset[Ops]]] = {
     "": (Capabilities(grid=True, host_visible=True), _WHOLE),
-    "gpu": (Capabilities(grid=True, locals=True, buffer_views=False, max_kernel_buffers=8, shared_bytes=32768,
-                         global_max=(2**31 - 1, 65535, 65535), local_max=(1024, 1024, 64)), _WHOLE),
+    "gpu": (_GPU, _WHOLE),
+    "gpu32": (replace(_GPU, dtypes=_UP_TO_32_BITS), _WHOLE),
     "x86-64-v2": (Capabilities(host_visible=True, vector_bytes=16), _MACHINE - {Ops.MULACC}),
     "x86-64-v3": (Capabilities(host_visible=True, vector_bytes=32, fma=True), _MACHINE),
     "x86-64-v4": (Capabilities(host_visible=True, vector_bytes=64, vector_registers=32, fma=True, masked=True),

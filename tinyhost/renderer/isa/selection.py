@@ -60,6 +60,7 @@ class Selection:
         self.depth = 0
         self.scopes: list[dict[Any, UOp]] = [{}]
         self.preheaders: list[list[UOp]] = []
+        self.made: list[list[UOp]] = []  # per open loop, nodes that got a value without being in the program
         self.depth_of: dict[UOp, int] = {}
         self.flags: UOp | None = None
         self.serial = 0
@@ -148,12 +149,15 @@ class Selection:
         self._new_segment()
         self.depth += 1
         self.scopes.append({})
+        self.made.append([])
 
     def close_loop(self) -> None:
         """End the innermost loop."""
         self.flush()
         self.depth -= 1
         self.scopes.pop()
+        for u in self.made.pop():
+            self.values.pop(u, None)  # the registers of a loop's body end with it
         self.preheaders.pop()
         self._new_segment()
 
@@ -190,6 +194,8 @@ class Selection:
             if u not in values and u not in done:
                 done.add(u)
                 self.visit(u)
+                if self.made and u in values:
+                    self.made[-1].append(u)
         return self.value(root) if root in pending else values[root]
 
     def visit(self, u: UOp) -> None:

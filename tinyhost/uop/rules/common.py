@@ -14,6 +14,8 @@ from tinyhost.uop.node import UOp
 from tinyhost.uop.semantics import cast as cast_value
 
 LITERAL_OPS = (Ops.CONST, Ops.CAST)
+NATIVE = "native"
+"""Tag of a CDIV, CMOD or CAST that is the machine's own instruction: its operands are in the domain."""
 
 
 def literal(u: UOp) -> Any:

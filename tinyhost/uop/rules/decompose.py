@@ -20,10 +20,9 @@ from tinyhost.dtype import DType, dtypes
 from tinyhost.ops import Ops
 from tinyhost.uop.node import UOp
 from tinyhost.uop.pattern import PatternMatcher, UPat
-from tinyhost.uop.rules.common import literal
-from tinyhost.uop.rules.transcendental import UNARY_RULES, power_in_float32, power_in_float64
-
-NATIVE = "native"
+from tinyhost.uop.rules.common import NATIVE, literal
+from tinyhost.uop.rules.power import power_in_float32, power_in_float64
+from tinyhost.uop.rules.transcendental import UNARY_RULES
 
 Rules = list[tuple[UPat, Callable[..., Any]]]
 
@@ -346,7 +345,8 @@ def truncate(u: UOp, x: UOp) -> UOp | None:
     if not dt.is_float:
         return x
     if dt not in _TRUNC_INTS:
-        return UOp(Ops.TRUNC, (x.cast(dtypes.float32),)).cast(dt) if not dt.is_weak else None
+        wide = dtypes.default_float if dt.is_weak else dtypes.float32
+        return UOp(Ops.TRUNC, (x.cast(wide),)).cast(dt)
     ints, bits = _TRUNC_INTS[dt]
     sign = UOp.const(1 << dt.bitsize - 1, bits)
     pattern = UOp(Ops.BITCAST, (x,), bits)
@@ -369,8 +369,10 @@ def cast_to_bool(u: UOp, x: UOp) -> UOp | None:
 def saturating_cast(u: UOp, x: UOp) -> UOp | None:
     """Float to int: out of range gives the nearest bound, NaN gives 0."""
     src, dst = x.dtype, u.dtype
-    if u.tag == NATIVE or not _strong_int(u) or not src.is_float or src.is_weak or literal(x) is not None:
+    if u.tag == NATIVE or not _strong_int(u) or not src.is_float or literal(x) is not None:
         return None
+    if src.is_weak:
+        return UOp(Ops.CAST, (x.cast(dtypes.default_float),), dst)
     if src in (dtypes.float16, dtypes.bfloat16, *dtypes.fp8s):
         return UOp(Ops.CAST, (x.cast(dtypes.float32),), dst)
     if x.vmin > dst.min - 1 and x.vmax < dst.max + 1:

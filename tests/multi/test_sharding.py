@@ -1,0 +1,167 @@
+"""shard, to, assign and item assignment on several devices: where parts lie, what stays split, what is refused."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.multi.devices import names
+from tinyhost import Context, Tensor, Variable
+from tinyhost.device.buffer import buffer_of
+from tinyhost.errors import DeviceError, PlacementError, ScheduleError, ShapeError
+
+N = np.arange(48, dtype=np.float32).reshape(12, 4)
+
+
+def parts(t: Tensor) -> list[np.ndarray[Any, Any]]:
+    """What each device holds of a realized tensor."""
+    return [b.numpy() for b in buffer_of(t.realize().uop.buf_uop).parts]
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 6])
+def test_shards_lie_in_order(count: int):
+    rows = Tensor(N).shard(names(count), 0)
+    assert rows.shape == (12, 4) and rows.device == names(count) and rows.uop.axis == 0
+    assert rows.uop.shard_shape == (12 // count, 4)
+    for got, want in zip(parts(rows), np.split(N, count)):
+        assert (got == want.reshape(-1)).all()
+    if 4 % count == 0:
+        columns = Tensor(N).shard(names(count), axis=-1)
+        assert [p.tolist() for p in parts(columns)] == [p.reshape(-1).tolist() for p in np.split(N, count, 1)]
+
+
+def test_without_an_axis_each_device_holds_all():
+    for t in (Tensor(N).shard(names(3)), Tensor(N).to(names(3)), Tensor(N, device=names(3))):
+        assert t.device == names(3) and t.uop.axis is None
+        assert all((p == N.reshape(-1)).all() for p in parts(t)) and len(parts(t)) == 3
+
+
+def test_one_device_is_a_move():
+    t = Tensor(N).shard(names(2)[1:], 0)
+    assert t.device == names(2)[1] and (t.numpy() == N).all()
+
+
+def test_results_stay_split():
+    x = Tensor(N).shard(names(4), 0).realize()
+    for t, axis in [(x + 1, 0), (x.T, 1), (x.reshape(12, 2, 2), 0), (x.sum(1), 0), (x.sum(0), None), (x @ x.T, 1),
+                    (x.zeros_like(), 0), (x.rand_like(), 0), (x.clone(), 0), (x.contiguous(), 0), (x.relu().max(1), 0)]:
+        assert t.realize().uop.axis == axis
+        assert t.device == names(4)
+    assert {p.size for p in parts(x + 1)} == {12} and {p.size for p in parts(x.sum(0))} == {4}
+
+
+def test_moves_between_sets_of_devices():
+    for axis in (0, 1, None):
+        x = Tensor(N).shard(names(4), axis).realize()
+        assert (x.to(names(1)[0]).numpy() == N).all() and x.to(names(6)[5]).device == names(6)[5]
+        for target, other in [(names(2), 0), (names(6)[2:5], 0), (names(6)[4:], 1), (names(4)[::-1], 0),
+                              (names(3), None)]:
+            y = x.shard(target, other)
+            assert (y.numpy() == N).all() and y.device == target and y.uop.axis == other
+            assert (y.realize().numpy() == N).all()
+
+
+@pytest.mark.parametrize("before", [0, 1, None])
+@pytest.mark.parametrize("after", [0, 1])
+def test_own_parts_of_a_value_split_otherwise(before: int | None, after: int):
+    x = Tensor(N).shard(names(4), before).realize()
+    y = Tensor(x.uop.own_shard(after).unshard(after)).realize()
+    assert y.uop.axis == after and (y.numpy() == N).all()
+    assert y.uop.sharding is not None and y.uop.sharding[0][0] == after
+    assert [p.tolist() for p in parts(y)] == [p.reshape(-1).tolist() for p in np.split(N, 4, after)]
+
+
+def test_shard_in_place_and_like():
+    x, y = Tensor(N), Tensor(N.T.copy()).shard(names(2), 1)
+    assert x.shard_(names(4), 0) is x and x.uop.axis == 0 and (x.numpy() == N).all()
+    for z in (Tensor(N.T.copy()).shard_like(y), x.T.shard_like(y)):
+        assert z.device == names(2) and z.uop.axis == 1 and (z.numpy() == N.T).all()
+    assert y.shard_like(y) is y and y.shard_like(Tensor(N, device=names(1)[0])).device == names(1)[0]
+    one = Tensor(N).to(names(2)).shard_like(Tensor(N).to(names(2)))
+    assert one.uop.axis is None
+
+
+def test_gradients_move_along():
+    x = Tensor(N).is_param_()
+    (x * 2).sum().backward()
+    x.shard_(names(2), 0)
+    assert x.grad.device == names(2) and x.requires_grad and (x.grad.numpy() == 2).all()
+
+
+# *** writes ***
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_writes(axis: int | None):
+    x, want = Tensor(N).shard(names(2), axis).realize(), N.copy()
+    view = x[2:4]
+    x += 1
+    want += 1
+    x[3:9] = 5
+    want[3:9] = 5
+    x[:, 1] = x[:, 2]
+    want[:, 1] = want[:, 2]
+    x[4] = x[11]
+    want[4] = want[11]
+    assert (x.numpy() == want).all() and (view.numpy() == want[2:4]).all()
+    x[1:5, 1:3] = Tensor(np.full((4, 2), -3, np.float32)).shard(names(2), 0)
+    want[1:5, 1:3] = -3
+    x[::2] = 7
+    want[::2] = 7
+    x[::-1][2:5] = 1
+    want[::-1][2:5] = 1
+    assert (x.numpy() == want).all() and x.uop.axis == axis
+    x.assign(Tensor(N).shard(names(2), 1))
+    assert (x.numpy() == N).all()
+    x.assign(x.flip(0) * 2)
+    assert (x.numpy() == N[::-1] * 2).all()
+
+
+def test_lazy_readers_see_their_own_time():
+    x = Tensor(N).shard(names(3), 0).realize()
+    before = x.sum(0)
+    x.assign(x * 2)
+    assert (x.sum(0).numpy() == 2 * N.sum(0)).all() and (before.numpy() == N.sum(0)).all()
+
+
+def test_symbolic_rows_of_a_value_on_several_devices():
+    v = Variable("n", 1, 4)
+    x = Tensor(N).shard(names(3), 0).realize()
+    for n in (1, 3, 4):
+        part = x[:, :v.bind(n)]
+        assert part.sum().item() == N[:, :n].sum() and (part.sum(1).numpy() == N[:, :n].sum(1)).all()
+
+
+# *** what is refused ***
+D = names(4)
+REFUSED = {
+    "an axis that does not divide": (
+        lambda x: Tensor(np.ones((6, 10))).shard(D, 1), ShapeError,
+        r"cannot shard axis 1 of shape \(6, 10\) over 4 devices \('CPU', .*\): 10 elements do not divide into 4 equal "
+        "shards; pad the axis to a multiple, or shard another one",
+    ),
+    "too few": (lambda x: Tensor([1, 2]).shard(D, 0), ShapeError, r"axis 0 of shape \(2,\) over 4 devices"),
+    "no axis": (lambda x: Tensor(3.0).shard(D, 0), ShapeError, "cannot shard a tensor without axes over"),
+    "axis out of range": (lambda x: Tensor(N).shard(D, 2), IndexError, "axis 2 is outside of -2 to 1"),
+    "twice": (lambda x: Tensor(N).shard(D[:1] * 2, 0), DeviceError, "shard needs different devices, got"),
+    "no tuple": (lambda x: Tensor(N).shard("CPU", 0), DeviceError,
+                 "shard takes a tuple of devices, got 'CPU': use .to"),
+    "hidden weight": (
+        lambda x: x @ Tensor(np.ones((4, 5), np.float32)), PlacementError,
+        r"operand 1 of shape \(.*4.*\) is on CPU and was not moved with the others on \('CPU', 'CPU:1'",
+    ),
+    "assign from one device": (lambda x: x.assign(Tensor(N)), PlacementError,
+                               r"assign device mismatch \('CPU', .* CPU"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused(what: str):
+    make, kind, text = REFUSED[what]
+    with Context(DEV="CPU"), pytest.raises(kind, match=text):
+        make(Tensor(N).shard(D, 0).realize())
+
+
+def test_a_store_across_shards_is_refused():
+    x = Tensor(N).shard(names(4), 1).realize()
+    with pytest.raises(ScheduleError, match=r"cannot store into a view of shape \(4,\) of a value that is split over "):
+        x.reshape(48)[3:7].assign(Tensor([1.0, 2, 3, 4]).to(names(4))).realize()

@@ -1,0 +1,188 @@
+"""Models on several devices: data split, weights whole or split, optimizer state like the weights, TinyJit too."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.multi.devices import names
+from tinyhost import Context, Tensor, TinyJit, nn
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.standard_normal((12, 1, 6, 6)).astype(np.float32), RNG.integers(0, 5, 12).astype(np.int32)
+
+
+class Model:
+    def __init__(self) -> None:
+        self.conv, self.norm = nn.Conv2d(1, 4, 3, bias=False), nn.BatchNorm(4)
+        self.hidden, self.out = nn.Linear(64, 12), nn.Linear(12, 5)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        x = self.norm(self.conv(x)).relu().flatten(1)
+        return self.out(self.hidden(x).relu())
+
+
+def train(devices: tuple[str, ...] | None, place: Callable[[str, Tensor], int | None], make: Any, jit: bool,
+          steps: int = 4) -> tuple[list[float], dict[str, Any], Any]:
+    """(losses, weights, optimizer) after some steps."""
+    Tensor.manual_seed(3)
+    model = Model()
+    if devices is not None:
+        for k, t in nn.state.get_state_dict(model).items():
+            t.shard_(devices, place(k, t))
+    opt = make(nn.state.get_parameters(model))
+
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        opt.zero_grad()
+        loss = model(x).sparse_categorical_crossentropy(y).backward()
+        return loss.realize(*opt.schedule_step())
+    run, losses = TinyJit(step) if jit else step, []
+    with Context(TRAINING=1):
+        for _ in range(steps):
+            x, y = Tensor(X), Tensor(Y)
+            if devices is not None:
+                x, y = x.shard(devices, 0).realize(), y.shard(devices, 0).realize()
+            losses.append(run(x, y))
+    state = nn.state.get_state_dict(model)
+    return [t.item() for t in losses], {k: t.numpy() for k, t in state.items()}, opt
+
+
+def whole(k: str, t: Tensor) -> int | None:
+    return None
+
+
+def split(k: str, t: Tensor) -> int | None:
+    """Weights of the linear layers split along their rows, where 3 divides them."""
+    return 0 if t.shape and t.shape[0] % 3 == 0 else None
+
+
+OPTIMIZERS = {"sgd": lambda p: nn.optim.SGD(p, lr=0.1, momentum=0.9), "adam": lambda p: nn.optim.Adam(p, lr=0.01)}
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("place", [whole, split])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_training_agrees_with_one_device(optimizer: str, place: Any, jit: bool):
+    one, weights, _ = train(None, whole, OPTIMIZERS[optimizer], False)
+    many, others, opt = train(names(3), place, OPTIMIZERS[optimizer], jit)
+    np.testing.assert_allclose(many, one, rtol=2e-5)
+    for k, w in weights.items():
+        np.testing.assert_allclose(others[k], w, rtol=2e-3, atol=2e-4, err_msg=k)
+    assert all(t.device == names(3) for t in nn.state.get_state_dict(opt).values())
+
+
+def test_new_state_is_split_like_the_weight():
+    w = Tensor(np.ones((6, 4), np.float32)).shard(names(3), 0)
+    for t in (w.zeros_like(), w.ones_like(), w.full_like(3.0), w.empty_like(), w.rand_like()):
+        assert t.realize().uop.axis == 0 and t.shape == (6, 4)
+    assert w.full_like(3.0).numpy().tolist() == np.full((6, 4), 3.0).tolist()
+    assert w.zeros_like(device=names(1)[0]).device == names(1)[0]
+
+
+def test_weights_split_along_columns_and_rows():
+    """A pair of layers, the first split along its results, the second along what it sums over: one all-reduce."""
+    rng = np.random.default_rng(4)
+    x, a, b = (rng.integers(-4, 5, s).astype(np.float32) for s in [(5, 8), (8, 12), (12, 6)])
+    for count in (2, 3, 4):
+        d = names(count)
+        ta, tb = Tensor(a).shard(d, 1).realize(), Tensor(b).shard(d, 0).realize()
+        hidden = (Tensor(x).shard(d) @ ta).relu()
+        assert hidden.uop.axis == 1
+        assert ((hidden @ tb).numpy() == np.maximum(x @ a, 0) @ b).all()
+
+
+@pytest.mark.parametrize("axes", [(0, None), (None, 0), (0, 1), (1, 0), (None, None)])
+def test_gradients(axes: tuple[int | None, int | None]):
+    rng = np.random.default_rng(6)
+    x, w = (rng.integers(-4, 5, s).astype(np.float32) for s in [(8, 4), (4, 6)])
+    for sharded_first in (False, True):
+        tx, tw = Tensor(x), Tensor(w)
+        sx, sw = tx.shard(names(2), axes[0]), tw.shard(names(2), axes[1])
+        if sharded_first:
+            tx, tw = sx.realize(), sw.realize()
+            sx, sw = tx, tw
+        gx, gw = ((sx @ sw) ** 2).sum().gradient(tx, tw)
+        assert gx.device == tx.device and gw.device == tw.device
+        product = 2 * (x @ w)
+        assert (gx.numpy() == product @ w.T).all() and (gw.numpy() == x.T @ product).all()
+
+
+def test_gradients_through_movement_of_the_split_axis():
+    x = np.arange(24, dtype=np.float32).reshape(8, 3)
+    t = Tensor(x).shard(names(4), 0).realize()
+    weights = np.arange(1, 12, dtype=np.float32).reshape(11, 1)
+    out = (t.pad(((2, 1), (0, 0))) * Tensor(weights).to(names(4)))[1:9].flip(0)
+    (g,) = (out * out).sum().gradient(t)
+    padded = np.pad(x, ((2, 1), (0, 0))) * weights
+    want = np.zeros((11, 3), np.float32)
+    want[1:9] = 2 * padded[1:9] * weights[1:9]
+    assert (g.numpy() == want[2:10]).all()
+
+
+def test_random_numbers_are_those_of_one_device():
+    Tensor.manual_seed(5)
+    many = [Tensor.rand(6, 4, device=names(2)), Tensor.randn(3, device=names(3)), Tensor.randint(5, device=names(2))]
+    many = [t.numpy() for t in many]
+    Tensor.manual_seed(5)
+    one = [t.numpy() for t in (Tensor.rand(6, 4), Tensor.randn(3), Tensor.randint(5))]
+    assert all((a == b).all() for a, b in zip(many, one))
+
+
+def test_dropout():
+    x = Tensor(np.ones((60, 40), np.float32)).shard(names(3), 0).realize()
+    with Context(TRAINING=1):
+        y = x.dropout(0.25).realize()
+    values, counts = np.unique(y.numpy(), return_counts=True)
+    assert np.allclose(values, [0, 4 / 3]) and abs(counts[0] / 2400 - 0.25) < 0.05 and y.uop.axis == 0
+
+
+def test_a_convolution_over_the_batch_keeps_the_split():
+    conv = nn.Conv2d(3, 8, 3, padding=1)
+    x = np.random.default_rng(2).standard_normal((6, 3, 8, 8)).astype(np.float32)
+    want = conv(Tensor(x)).numpy()
+    for t in (conv.weight, conv.bias):
+        t.shard_(names(3))
+    out = conv(Tensor(x).shard(names(3), 0)).realize()
+    assert out.uop.axis == 0
+    np.testing.assert_allclose(out.numpy(), want, atol=1e-5)
+
+
+# *** TinyJit ***
+def test_a_captured_function_takes_other_shards():
+    d = names(3)
+
+    @TinyJit
+    def f(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return x * 2 + y, (x - y).sum(0)
+    kept = []
+    for i in range(5):
+        x = np.full((6, 2), i, np.float32) + np.arange(6, dtype=np.float32).reshape(6, 1)
+        kept.append((x, f(Tensor(x).shard(d, 0).realize(), Tensor(x + 1).shard(d, 0).realize())))
+    for x, (a, b) in kept:
+        assert (a.numpy() == 3 * x + 1).all() and (b.numpy() == -6).all() and a.uop.axis == 0
+
+
+def test_another_split_is_a_mismatch():
+    from tinyhost.errors import JitError
+    d = names(2)
+    f = TinyJit(lambda x: x + 1)
+    x = np.ones((4, 4), np.float32)
+    for _ in range(3):
+        f(Tensor(x).shard(d, 0).realize())
+    for other in (Tensor(x).shard(d, 1), Tensor(x).shard(d), Tensor(x)):
+        with pytest.raises(JitError, match=r"args mismatch in JIT: arg 0 was a tensor \(4, 4\)"):
+            f(other.realize())
+
+
+def test_state_on_several_devices_under_jit():
+    d = names(2)
+    total = Tensor.zeros(4).shard(d, 0).contiguous().realize()
+
+    @TinyJit
+    def f(x: Tensor) -> Tensor:
+        total.assign(total + x)
+        return total.sum()
+    x = Tensor(np.arange(4, dtype=np.float32)).shard(d, 0).realize()
+    assert [f(x).item() for _ in range(5)] == [6.0 * i for i in range(1, 6)] and total.tolist() == [0, 5, 10, 15]
