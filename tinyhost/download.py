@@ -11,8 +11,6 @@ import hashlib
 import os
 import shutil
 import tempfile
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 from tinyhost.env import CACHEDIR
@@ -47,6 +45,8 @@ def fetch(url: str | Path, name: str | None = None, subdir: str | None = None, g
 
 
 def _download(url: str, path: Path, gunzip: bool) -> None:
+    import urllib.error
+    import urllib.request  # here, since they load much and few programs download
     handle, partial = tempfile.mkstemp(dir=path.parent, prefix=".partial-")
     try:
         with os.fdopen(handle, "wb") as out:

@@ -136,7 +136,7 @@ OPERANDS: list[Row] = [
     ("and of floats", lambda: x() & 1, DTypeError,
      "AND needs integers or bools, got dtypes.float and dtypes.weakfloat: cast or bitcast"),
     ("shift of floats", lambda: x() << 1, DTypeError,
-     "shift operands must be int, got dtypes.float and dtypes.weakfloat"),
+     "shift operands must be int, got dtypes.float and dtypes.weakint: cast or bitcast floats and bools"),
     ("not of floats", lambda: ~x(), DTypeError, "XOR needs integers or bools"),
     ("negative power of ints", lambda: i() ** -1, DTypeError,
      r"dtypes.int \*\* -1: an integer to a negative power is no integer; cast it to float"),
@@ -225,7 +225,7 @@ WINDOWS: list[Row] = [
     ("interpolate to nothing", lambda: m().interpolate((0,)), ShapeError,
      "interpolate needs positive sizes of the last axes"),
     ("interpolation mode", lambda: m().interpolate((2,), mode="x"), ValueError,
-     "unknown interpolation mode 'x': use 'linear', 'nearest' or 'nearest-exact'"),
+     "unknown interpolation mode 'x': use 'linear', 'cubic', 'nearest', 'nearest-exact'"),
 ]
 
 LOSSES: list[Row] = [

@@ -43,6 +43,9 @@ def test_later_changes_of_other_memory_do_not_either() -> None:
     raw[:] = b"xxxx"
     scalar[...] = 4
     assert x.tolist() == y.tolist() == [97, 98, 99, 100] and z.item() == 3
+    constant = bytes([1, 2, 3])
+    torch.from_dlpack(Tensor(constant, device="NPY"))[0] = 9
+    assert constant == b"\1\2\3"
     words = array.array("h", [1, 2])
     t = Tensor(np.frombuffer(words, np.int16))
     words[0] = 9
@@ -253,3 +256,8 @@ def test_pickles_of_values_views_and_imports() -> None:
     thawed = pickle.loads(pickle.dumps(Tensor.from_dlpack(source, device="CPU")))
     source[0] = 1
     assert kept.tolist() == [0, 0] and thawed.tolist() == [0, 0]
+
+
+def test_numbers_that_a_dtype_does_not_hold_are_infinite() -> None:
+    assert Tensor([1e39, -1e39, 1.0], dtype=dtypes.float32).tolist() == [math.inf, -math.inf, 1.0]
+    assert Tensor([1e5], dtype=dtypes.half).tolist() == [math.inf]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+import tinyhost
 from tinyhost import Tensor
 from tinyhost.dtype import _to_torch_dtype, dtypes
 from tinyhost.errors import ExchangeError
@@ -256,3 +257,10 @@ def test_threads_import_and_drop() -> None:
         t.join()
     gc.collect()
     assert not wrong and [p.calls for p in producers] == [1] * 40
+
+
+def test_the_function_of_the_package() -> None:
+    source = torch.ones(2)
+    x = tinyhost.from_dlpack(source, device="CPU", copy=False)
+    source[0] = 4
+    assert x.tolist() == [4, 1] and type(x) is Tensor

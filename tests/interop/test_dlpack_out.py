@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from tinyhost import GlobalCounters, Tensor, TinyJit
+from tinyhost import GlobalCounters, Tensor, TinyJit, Variable
 from tinyhost.dtype import _to_torch_dtype, dtypes
 from tinyhost.errors import ExchangeError
 
@@ -303,3 +303,14 @@ def test_exports_survive_the_end_of_the_interpreter() -> None:
             "e = Tensor.from_dlpack(torch.ones(3))\nprint('ok')\n")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0 and done.stdout == "ok\n" and done.stderr == ""
+
+
+def test_spread_and_symbolic_tensors_are_read() -> None:
+    x = realized(list(range(8)))
+    spread = x.shard(("CPU:0", "CPU:1"), 0)
+    assert torch.from_dlpack(spread).tolist() == spread.data().tolist() == list(range(8))
+    part = x[:Variable("n", 1, 8).bind(3)]
+    torch.from_dlpack(part)[0] = 7
+    assert part.tolist() == part.data().tolist() == np.asarray(part).tolist() == [7, 1, 2] and part.size == 8
+    with pytest.raises(RuntimeError, match="variable k in k has no value"):
+        x[:Variable("k", 1, 4)].__dlpack__()

@@ -1,6 +1,8 @@
 """Models on several devices: data split, weights whole or split, optimizer state like the weights, TinyJit too."""
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +10,8 @@ import numpy as np
 import pytest
 
 from tests.multi.devices import names
-from tinyhost import Context, Tensor, TinyJit, nn
+from tinyhost import Context, Tensor, TinyJit, function, nn
+from tinyhost.errors import JitError
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((12, 1, 6, 6)).astype(np.float32), RNG.integers(0, 5, 12).astype(np.int32)
@@ -165,13 +168,12 @@ def test_a_captured_function_takes_other_shards():
 
 
 def test_another_split_is_a_mismatch():
-    from tinyhost.errors import JitError
     d = names(2)
     f = TinyJit(lambda x: x + 1)
     x = np.ones((4, 4), np.float32)
     for _ in range(3):
         f(Tensor(x).shard(d, 0).realize())
-    for other in (Tensor(x).shard(d, 1), Tensor(x).shard(d), Tensor(x)):
+    for other in (Tensor(x).shard(d, 1), Tensor(x).shard(d), Tensor(x), Tensor(x).shard(d, 1).realize().T):
         with pytest.raises(JitError, match=r"args mismatch in JIT: arg 0 was a tensor \(4, 4\)"):
             f(other.realize())
 
@@ -186,3 +188,26 @@ def test_state_on_several_devices_under_jit():
         return total.sum()
     x = Tensor(np.arange(4, dtype=np.float32)).shard(d, 0).realize()
     assert [f(x).item() for _ in range(5)] == [6.0 * i for i in range(1, 6)] and total.tolist() == [0, 5, 10, 15]
+
+
+def test_copies_of_tensors():
+    t = Tensor(np.arange(12, dtype=np.float32).reshape(4, 3)).shard(names(2), 0).realize()
+    for other in (pickle.loads(pickle.dumps(t)), copy.deepcopy(t), t.clone()):
+        assert other.device == names(2) and other.realize().uop.axis == 0 and (other.numpy() == t.numpy()).all()
+
+
+def test_functions_of_values_on_several_devices():
+    @function
+    def f(a: Tensor, b: Tensor) -> Tensor:
+        return (a * b).sum(0) + a
+    x, y = (np.arange(12, dtype=np.float32).reshape(4, 3) + k for k in (0, 5))
+    for axes in ((0, 0), (0, None), (None, None)):
+        a, b = (Tensor(v).shard(names(2), axis).realize() for v, axis in zip((x, y), axes))
+        assert (f(a, b).numpy() == (x * y).sum(0) + x).all()
+
+
+def test_gradients_through_realized_values():
+    a = Tensor(np.arange(12, dtype=np.float32).reshape(4, 3)).shard(names(2), 0).is_param_().realize()
+    h = (a * 2).realize()
+    (h * h).sum().backward()
+    assert (a.grad.numpy() == 8 * a.numpy()).all()

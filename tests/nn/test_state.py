@@ -98,6 +98,13 @@ def test_values_are_cut_as_the_model_is():
     assert (lin.weight.numpy() == weight).all() and (lin.bias.numpy() == bias).all()
 
 
+def test_many_values_are_given_in_batches():
+    model = {f"{i}": Tensor.zeros(2).contiguous().realize() for i in range(300)}
+    load_state_dict(model, {f"{i}": Tensor([i, 1.0]) for i in range(300)})
+    assert [t.tolist()[0] for t in model.values()] == list(range(300))
+    assert all(t.uop.is_realized for t in model.values())
+
+
 def test_loading_realizes_or_not():
     lin = nn.Linear(2, 2)
     state = {"weight": Tensor.ones(2, 2) + 1, "bias": Tensor.zeros(2) + 1}
@@ -130,6 +137,8 @@ def test_missing_unexpected_and_wrong_shapes_are_listed_together():
         "Expected shape (3,), but found (4,) in state dict.: load with strict=False to keep the model's own values for "
         "those that are missing")
     assert all((t.numpy() == before[k]).all() for k, t in get_state_dict(block).items())
+    with pytest.raises(StateDictError, match=r"no \['lin.bias', 'lin.weight'\]; `gain` is a list, not a tensor."):
+        load_state_dict(block, {"gain": [1.0]})  # type: ignore[dict-item]
     many = {f"n{i}": Tensor.ones(1) for i in range(30)}
     with pytest.raises(KeyError, match=r"it has no \['gain', 'lin.bias', 'lin.weight'\]; the model has no .*\] and 10 "
                                        "more: load"):

@@ -73,7 +73,7 @@ def from_numpy(name: str, x: np.ndarray) -> np.ndarray:
         if name == "erf":
             return np.array([math.erf(v) for v in x], x.dtype)
         if name == "sigmoid":
-            return np.maximum(1 / (1 + np.exp(-x)), np.finfo(x.dtype).smallest_normal)
+            return np.exp(-np.logaddexp(0, -x.astype(np.float64))).astype(x.dtype)
         return getattr(np, _ARC.get(name, name))(x)
 
 

@@ -188,7 +188,7 @@ def _reduce(u: UOp, x: Array) -> Array:
     op, n = u.arg
     axes = tuple(range(n))
     if op is Ops.MAX:
-        return np.max(x, axis=axes)
+        return np.max(x, axis=axes) if x.size else np.full(x.shape[n:], u.dtype.min, x.dtype)
     if x.dtype == np.bool_:
         return np.any(x, axis=axes) if op is Ops.ADD else np.all(x, axis=axes)
     fn = np.add if op is Ops.ADD else np.multiply

@@ -159,12 +159,3 @@ def test_marked_parameters_are_the_only_ones() -> None:
     (x * w).sum().backward()
     assert x.grad is None
     np.testing.assert_allclose(evaluate(w.grad.uop), [1.0, 2.0])
-
-
-def test_depth() -> None:
-    x = leaf([1.0])
-    y = x
-    for _ in range(20000):
-        y = y * 1.0001
-    [g] = y.sum().gradient(x)
-    assert len(g.uop.toposort()) > 20000

@@ -242,6 +242,47 @@ def test_last_write_stays() -> None:
     np.testing.assert_array_equal(value(x), [0, 6, 8, 0])
 
 
+def test_last_write_stays_among_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many indices are sorted instead of compared with every place."""
+    monkeypatch.setattr("tinyhost._tensor.items._COMPARISONS", 0)
+    rng = np.random.default_rng(0)
+    a, i = np.zeros((40, 3), np.float32), rng.integers(-40, 40, 90)
+    v = rng.standard_normal((90, 3)).astype(np.float32)
+    x = Tensor(a.copy())
+    x[Tensor(i)] = Tensor(v)
+    a[i] = v
+    np.testing.assert_array_equal(x.numpy(), a)
+    y = Tensor(np.zeros(5, np.float32))
+    y[Tensor([1, 1, 7, -1, -9])] = Tensor([1.0, 2, 3, 4, 5])
+    assert y.tolist() == [0, 2, 0, 0, 4]
+
+
+def test_writes_in_a_jit() -> None:
+    from tinyhost import TinyJit
+
+    @TinyJit
+    def step(x: Tensor, i: Tensor, v: Tensor) -> Tensor:
+        x[i] = v
+        x[x > 5] = 0.0
+        return (x + 1).realize()
+    for k in range(4):
+        want = np.arange(8, dtype=np.float32)
+        x, i = Tensor(want.copy()).realize(), Tensor(np.array([k, k + 1], np.int32)).realize()
+        got = step(x, i, Tensor(np.array([9.0, 1 + k], np.float32)).realize()).numpy()
+        want[[k, k + 1]] = [9, 1 + k]
+        want[want > 5] = 0
+        np.testing.assert_array_equal(got, want + 1)
+
+
+def test_a_computed_mask_in_a_jit_is_an_error() -> None:
+    from tinyhost import TinyJit
+    from tinyhost.errors import JitError
+    step = TinyJit(lambda x: x[x > 0].realize())
+    with pytest.raises(JitError, match="while TinyJit captures"):
+        for _ in range(3):
+            step(Tensor(np.array([1.0, -1.0], np.float32)).realize())
+
+
 def test_write_errors() -> None:
     x = Tensor.empty(3, 4, device="NPY")
     with pytest.raises(DTypeError, match="setitem dtype mismatch dtypes.float != dtypes.int"):

@@ -15,7 +15,8 @@ import pytest
 from tinyhost.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
-DTYPES = ("float32", "int32", "uint8")
+DTYPES = ("float32", "int32", "uint8", "int64")
+SAME_SIZE = {"int32": "uint32", "uint32": "int32", "uint8": "int8", "int8": "uint8", "int64": "uint64", "uint64": "int64"}
 
 
 class Program:
@@ -67,13 +68,16 @@ class Program:
     def view(self) -> None:
         i = int(self.rng.integers(len(self.live)))
         a, t = self.live[i]
-        kind = self.pick(("index", "transpose", "reshape", "flip"))
+        kind = self.pick(("index", "transpose", "reshape", "flip", "bitcast"))
         if kind == "index":
             index = self.basic_index(a.shape)
             b, u = a[index], t[index]
         elif kind == "transpose":
             order = tuple(int(k) for k in self.rng.permutation(a.ndim))
             index, b, u = order, a.transpose(order), t.permute(order) if order else t.reshape(())
+        elif kind == "bitcast":
+            index = SAME_SIZE.get(str(a.dtype), str(a.dtype))
+            b, u = a.view(index), t.bitcast(index)
         elif kind == "reshape":
             index, b, u = -1, a.reshape(-1), t.reshape(-1) if a.size else t.reshape(0)
         else:

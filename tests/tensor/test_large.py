@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -120,6 +121,21 @@ def test_expanded_reductions() -> None:
     one = Tensor.ones(1, dtype="uint8").contiguous().realize()
     assert one.expand(n).sum(dtype=dtypes.int64).item() == n
     assert one.expand(2, n).cast("bool").all().item() is True
+
+
+def test_slices_of_a_large_file(tmp_path: Path) -> None:
+    """A sparse file as a tensor: slices beyond 2**31 and 2**32 are read without the rest."""
+    file = tmp_path / "sparse"
+    with file.open("wb") as f:
+        f.truncate(SIZE)
+        for at in (2**31, 2**32):
+            f.seek(at - 1)
+            f.write(bytes([1, 2, 3]))
+    x = Tensor(file)
+    assert x.shape == (SIZE,)
+    for at in (2**31, 2**32):
+        assert x[at - 2:at + 3].to("CPU").tolist() == [0, 1, 2, 3, 0]
+    assert x[2**32 - 8:2**32].to("CPU").bitcast("uint64").tolist() == [1 << 56]
 
 
 @pytest.mark.soak

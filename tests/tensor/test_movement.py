@@ -96,7 +96,7 @@ def test_symbolic_shapes() -> None:
     np.testing.assert_array_equal(value(x[n:n + 2]), [3, 4])
     assert value(x[n]) == 3
     with pytest.raises(RuntimeError, match="cannot read data of symbolic shape"):
-        head.numpy()
+        x[:UOp.variable("n", 1, 8)].numpy()
 
 
 def test_symbolic_matmul_and_softmax() -> None:
@@ -156,7 +156,7 @@ ERRORS: list[tuple[str, Callable[[Tensor], Any], type[Exception], str]] = [
     ("gather dtype", lambda x: x.gather(0, x), TypeError, "gather needs an integer index"),
     ("scatter", lambda x: x.scatter(0, Tensor([[1]], device="NPY"), x, reduce="mean"), ValueError,
      "unknown reduce 'mean'"),
-    ("interpolate", lambda x: x.interpolate((3,), mode="cubic"), ValueError, "unknown interpolation mode 'cubic'"),
+    ("interpolate", lambda x: x.interpolate((3,), mode="spline"), ValueError, "unknown interpolation mode 'spline'"),
     ("topk", lambda x: x.topk(4), ShapeError, "topk of 4 elements, but axis 1"),
     ("gelu", lambda x: x.gelu("fast"), ValueError, "unknown approximate 'fast'"),
     ("clip", lambda x: x.clip(), RuntimeError, "clip needs min_ or max_"),

@@ -45,6 +45,39 @@ def test_views_see_writes(start: str, view: str) -> None:
     assert value(v) == b.tolist() and value(x) == a.tolist()
 
 
+MOVED: dict[str, Callable[[Any], Any]] = {
+    "diagonal": lambda x: x.diagonal(1), "windows": lambda x: x.unfold(1, 2, 3), "tiles": lambda x: x.unfold(1, 2, 2),
+    "strides": lambda x: x.as_strided((2, 3), (7, 2), 1), "select": lambda x: x.select(1, 2),
+    "narrow": lambda x: x.narrow(0, 1, 2), "movedim": lambda x: x.movedim(0, 1), "unbind": lambda x: x.unbind(1)[3],
+    "split": lambda x: x.split(2)[1], "chunk": lambda x: x.chunk(2, 1)[1], "mT": lambda x: x.mT,
+    "squeeze": lambda x: x.unsqueeze(0).squeeze(0), "unflatten": lambda x: x.unflatten(1, (2, 3))[:, 1],
+    "swapaxes": lambda x: x.swapaxes(0, 1)[1:], "steps": lambda x: x[1::2, ::3],
+}
+
+
+@pytest.mark.parametrize("start", ["data", "realized", "computed", "stored"])
+@pytest.mark.parametrize("view", MOVED)
+def test_writes_through_moved_views(view: str, start: str) -> None:
+    """Against torch, where all of these are views of one storage; a lazy reader keeps the old values."""
+    import torch
+    f, a = MOVED[view], np.arange(24, dtype=np.float32).reshape(4, 6)
+    x = Tensor(a.copy())
+    x = {"data": lambda: x, "realized": lambda: x.realize(), "computed": lambda: x + 0, "stored": x.clone}[start]()
+    t = torch.from_numpy(a.copy())
+    reader = x * 2
+    v, w = f(x), f(t)
+    v += 100.0
+    w += 100
+    np.testing.assert_array_equal(x.numpy(), t.numpy())
+    np.testing.assert_array_equal(v.numpy(), w.numpy())
+    f(x)[0] = 7.0
+    f(t)[0] = 7
+    v[v > 5] = 8.0
+    w[w > 5] = 8
+    np.testing.assert_array_equal(x.numpy(), t.numpy())
+    np.testing.assert_array_equal(reader.numpy(), a * 2)
+
+
 def test_detach_and_bitcast_are_views() -> None:
     x = STARTS["stored"]()
     d = x.detach()

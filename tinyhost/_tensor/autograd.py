@@ -13,7 +13,9 @@ from tinyhost._tensor.registry import live_tensors
 from tinyhost._tensor.views import family_of
 from tinyhost.errors import DTypeError, GradientError, ShapeError
 from tinyhost.mixin.sint import same_shape
+from tinyhost.ops import GroupOp
 from tinyhost.uop import UOp
+from tinyhost.uop.leaf import is_leaf
 
 if TYPE_CHECKING:
     from typing import Self
@@ -107,6 +109,10 @@ def _parameters(root: UOp, output: TensorCore) -> list[Any]:
     if marked:
         _demand_own_values(marked)
         return marked
+    leaves: dict[UOp, bool] = {}  # whether a node has storage or a leaf below: else it is a number of the program
+    for u in below:
+        leaves[u] = u.op in GroupOp.Defines or is_leaf(u) or any(leaves[s] for s in u.src)
+    found = [t for t in found if leaves[t.uop]]
     values = {t.uop for t in found}
     above: dict[UOp, bool] = {}  # whether a node is computed from one of the values
     for u in below:

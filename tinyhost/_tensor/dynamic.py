@@ -24,6 +24,8 @@ class DynamicTensor(ReadTensor):
 
     def _true_places(self, size: int | None) -> tuple[Self, Self]:
         """Flat positions of the true elements of a bool tensor in order, and which of them exist."""
+        if size is not None and size < 0:
+            raise ShapeError(f"a selection has a size that is not negative, got {size}")
         flat = self.flatten()
         n = flat.shape[0]
         if n == 0:
@@ -123,7 +125,7 @@ class DynamicTensor(ReadTensor):
             DTypeError: the repeats are not integers.
             ShapeError: they are not one for each element.
         """
-        if isinstance(repeats, int):
+        if not isinstance(repeats, (list, tuple, DynamicTensor)) and not hasattr(repeats, "__array__"):
             return super().repeat_interleave(repeats, dim)
         x, axis = (self.flatten(), 0) if dim is None else (self, self._resolve_dim(dim))
         times: Self = self.ufix(repeats)

@@ -61,7 +61,8 @@ def sequence_node(data: list[Any] | tuple[Any, ...], dtype: DType | None) -> UOp
         return array_node(codes).bitcast(dt)
     if dt.is_int and dtype is not None:
         values = [to_storage_scalar(v.item() if isinstance(v, np.generic) else v, dt) for v in values]
-    return array_node(np.array(values, dtype=np_dtype).reshape(shape))
+    with np.errstate(over="ignore"):  # a number that the dtype does not hold is an infinity
+        return array_node(np.array(values, dtype=np_dtype).reshape(shape))
 
 
 def host_node(data: Any, dtype: DType | None) -> UOp | None:
@@ -71,7 +72,7 @@ def host_node(data: Any, dtype: DType | None) -> UOp | None:
     if isinstance(data, np.generic):
         return array_node(np.asarray(data))
     if isinstance(data, (bytes, bytearray, memoryview)):
-        node = array_node(np.frombuffer(data if isinstance(data, bytes) else bytes(data), np.uint8))
+        node = array_node(np.frombuffer(bytearray(data), np.uint8))
         if dtype is None:
             return node
         values = node.bitcast(dtype)

@@ -163,7 +163,10 @@ class InteropTensor(RealizeTensor):
 
     @property
     def size(self) -> Extent:  # type: ignore[override]
-        """The number of elements, as in numpy; called, the shape or the extent of one axis, as in torch."""
+        """The number of elements, as in numpy; called, the shape or the extent of one axis, as in torch.
+
+        Of a shape with variables it is the largest number of elements.
+        """
         return Extent(self)
 
     def to_device(self, device: DeviceLike, /, *, stream: Any = None) -> Self:

@@ -26,6 +26,8 @@ from tinyhost.mixin.sint import broadcast_shape, is_one
 if TYPE_CHECKING:
     from typing import Self
 
+_COMPARISONS = 1 << 27  # more than so many pairs of index and place: sort the indices instead
+
 
 class ItemTensor(StorageTensor):
     """``x[i]`` and ``x[i] = v``."""
@@ -278,10 +280,23 @@ def _count_of(mask: Any) -> int:
 def _last_writes(linear: Any, valid: Any, rows: int) -> Any:
     """For each of ``rows`` places the number, from 1, of the last index that names it; 0 where none does."""
     count = linear.numel()
-    place = linear if valid is None else valid.where(linear, -1)
+    place = (linear if valid is None else valid.where(linear, -1)).reshape((count,))
+    if isinstance(count, int) and isinstance(rows, int) and count * rows > _COMPARISONS:
+        return _last_of_sorted(place, count, rows)
     hit = place.reshape((count, 1)).eq(linear._iota(rows).cast(place.dtype))
     number = (linear._iota(count) + 1).cast(dtypes.int32).reshape((count, 1))
-    return hit.where(number, 0).max(0)
+    return hit.where(number, 0)._largest(0)
+
+
+def _last_of_sorted(place: Any, count: int, rows: int) -> Any:
+    """The same by a stable sort: of equal places the last one written stands last."""
+    order = place.argsort(0).contiguous()
+    ordered = place.index(order).contiguous()
+    wanted = place._iota(rows).cast(place.dtype)
+    end = ordered.searchsorted(wanted, right=True)
+    before = (end - 1).maximum(0)
+    found = (end > 0) & ordered.index(before).eq(wanted)
+    return found.where(order.index(before) + 1, 0)
 
 
 def _result_order(nodes: dict[int, Any], rank: int, selected: int) -> tuple[int, ...]:

@@ -364,4 +364,6 @@ def host_buffer(array: "np.ndarray[Any, Any]") -> Buffer:
     """
     dtype = _from_np_dtype(array.dtype)
     native = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
-    return Buffer(HOST_DEVICE, math.prod(native.shape), dtype, opaque=native.reshape(-1))
+    buffer = Buffer(HOST_DEVICE, math.prod(native.shape), dtype, opaque=native.reshape(-1))
+    buffer.readonly = not native.flags.writeable
+    return buffer

@@ -46,7 +46,7 @@ class Replay:
 
     Attributes:
         used: storage other than what is given that the steps read or write.
-        written: the part of ``used`` that they write.
+        written: the part of ``used`` that they write; ``parts_written`` are its single buffers.
         written_given: numbers of given buffers that they write.
     """
 
@@ -60,6 +60,7 @@ class Replay:
         written = [bound.params[i] for bound in bounds for i in bound.plan.written]
         self.used = {b.base for b in params if id(b) not in self._number}
         self.written = {b.base for b in written if id(b) not in self._number}
+        self.parts_written = frozenset(part for b in self.written for part in parts_of(b))
         self.written_given = {i for b in written if (i := self._number.get(id(b))) is not None}
         # handles are valid while their buffers live, and stay where they are
         self._temporaries = [b for bound in bounds for b in bound.storage]
@@ -92,10 +93,12 @@ class Replay:
 
     def _prepare_writes(self, given: Sequence[Buffer | MultiBuffer]) -> None:
         """Move what is written out of memory that others look at; handles from before are stale then."""
-        for storage in (*self.written, *[given[i] for i in self.written_given]):
-            for b in parts_of(storage):
+        for b in self.parts_written:
+            b.make_writable()
+        for i in self.written_given:
+            for b in parts_of(given[i]):
                 b.make_writable()
-        if any(b._opaque is not handle for b, handle in self._handles.items()):
+        if [b for b, handle in self._handles.items() if b._opaque is not handle]:
             for place, buffer in self._fixed:
                 place.fill(buffer)
             self._handles = {b: b._opaque for b in self._handles}

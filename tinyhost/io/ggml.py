@@ -52,8 +52,8 @@ def _iq4_nl(b: Tensor) -> Tensor:
 def _mxfp4(b: Tensor) -> Tensor:
     e = b[:, 0:1].cast(dtypes.uint32)
     # half of 2**(e - 127), since the values are doubled: a subnormal for e < 2
-    exponent = (e < 2).where((e & 1) * 0x200000 + 0x200000, (e - 1) << 23)
-    return exponent.bitcast(dtypes.float32) * looked_up(FP4_VALUES, flat(fields(b[:, 1:17], 1, 4)))
+    scale: Tensor = (e < 2).where((e & 1) * 0x200000 + 0x200000, (e - 1) << 23).bitcast(dtypes.float32)
+    return scale * looked_up(FP4_VALUES, flat(fields(b[:, 1:17], 1, 4)))
 
 
 def _q1_0(b: Tensor) -> Tensor:

@@ -192,6 +192,8 @@ def safe_save(tensors: dict[str, Tensor], fn: str | os.PathLike[str], metadata: 
     # wide elements first, so that every tensor is aligned
     order = sorted(tensors.items(), key=lambda kv: -kv[1].dtype.itemsize)
     text = _written(order, metadata)
+    if order:
+        Tensor.realize(*(t for _, t in order))  # together: each realization looks at all live tensors
     with atomic_file(fn) as f:
         f.write(len(text).to_bytes(8, "little") + text)
         for _, t in order:

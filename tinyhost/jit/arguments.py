@@ -77,7 +77,8 @@ def check(captured: list[Demand], now: list[Demand]) -> None:
     if [d.path for d in captured] != [d.path for d in now]:
         raise JitError(f"args mismatch in JIT: captured with {', '.join(d.path for d in captured)}, called with "
                        f"{', '.join(d.path for d in now)}; call with the same arguments, or use a second TinyJit")
-    wrong = [f"{a.path} was {a.text} at capture and is {b.text} now" for a, b in zip(captured, now) if not a.met_by(b)]
+    wrong = [f"{a.path} was {a.text} at capture and is {b.text if b.text != a.text else 'another view'} now"
+             for a, b in zip(captured, now) if not a.met_by(b)]
     if wrong:
         raise JitError(f"args mismatch in JIT: {'; '.join(wrong)}: call with the same, or use a second TinyJit")
 
@@ -86,9 +87,10 @@ def _demand(path: str, v: Any) -> Demand:
     if isinstance(v, Tensor):
         shape = tuple([d if isinstance(d, int) else d.unbind_all()[0] for d in v.shape])
         shown = f"({', '.join(d.render() if isinstance(d, UOp) else str(d) for d in shape)}{',' * (len(shape) == 1)})"
-        view = _pattern(v.uop) if _is_symbolic(v.uop) else None
+        view = _pattern(v.uop) if v.uop.axis is not None or _is_symbolic(v.uop) else None
+        split = "" if v.uop.axis is None else f", split along axis {v.uop.axis}"
         return Demand(path, (Tensor, shape, v.dtype, v.device, v.uop.axis, view),
-                      f"a tensor {shown} {v.dtype} on {v.device}")
+                      f"a tensor {shown} {v.dtype} on {v.device}{split}")
     if isinstance(v, UOp) and v.is_bound_var:
         return Demand(path, v.unbind()[0], f"variable {v.expr}")
     # floats by text: nan is nan, and -0.0 is not 0.0
@@ -101,10 +103,11 @@ def _is_symbolic(view: UOp) -> bool:
 
 
 def _pattern(view: UOp) -> UOp:
-    """A symbolic view with free variables, over any buffer of the size."""
+    """A view with free variables, over any buffer of the size."""
     storage = under_views(view)
     free = view.unbind_all()[0]
-    return free.substitute({storage: UOp.param(0, storage.dtype, (storage.max_numel(),))}, walk=True)
+    any_buffer = UOp.param(0, storage.dtype, (storage.max_numel(),), storage.device)
+    return free.substitute({storage: any_buffer}, walk=True)
 
 
 # *** tensors ***

@@ -193,8 +193,7 @@ class TinyJit(Generic[R]):
 
 def _apart(path: str, buffer: Buffer | MultiBuffer, written: bool, replay: Replay) -> Buffer | MultiBuffer:
     """An input in memory that the captured steps do not write as their state: a copy where they do."""
-    state = {part for storage in replay.written for part in parts_of(storage)}
-    if not any(part.base in state for part in parts_of(buffer)):
+    if not any(part.base in replay.parts_written for part in parts_of(buffer)):
         return buffer
     if written:
         raise JitError(f"{path} is memory that the captured function writes as its own state too, so a replay could "

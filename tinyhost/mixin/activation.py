@@ -41,7 +41,13 @@ class ActivationMixin(TranscendentalMixin):
         return (self > 0).where(self, self._expm1_below_zero() * alpha)
 
     def celu(self, alpha: float = 1.0) -> Self:
-        """Self where positive, else ``alpha * (exp(self / alpha) - 1)``."""
+        """Self where positive, else ``alpha * (exp(self / alpha) - 1)``.
+
+        Raises:
+            ValueError: ``alpha`` is 0.
+        """
+        if alpha == 0:
+            raise ValueError("celu divides by alpha: it cannot be 0, use relu")
         return (self > 0).where(self, self._expm1_below_zero(alpha) * alpha)
 
     def selu(self, alpha: float = 1.67326, gamma: float = 1.0507) -> Self:
@@ -78,7 +84,13 @@ class ActivationMixin(TranscendentalMixin):
         return self * self.softplus().tanh()
 
     def softplus(self, beta: float = 1.0) -> Self:
-        """``log(1 + exp(beta * self)) / beta``, without overflow, and to full precision where it is small."""
+        """``log(1 + exp(beta * self)) / beta``, without overflow, and to full precision where it is small.
+
+        Raises:
+            ValueError: ``beta`` is 0.
+        """
+        if beta == 0:
+            raise ValueError("softplus divides by beta: it cannot be 0")
         return (self if beta == 1.0 else self * beta)._in_float32(lambda x: x._softplus()) * (1 / beta)
 
     def _softplus(self) -> Self:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhost.errors import ShapeError
 from tinyhost.helpers import argfix
-from tinyhost.mixin.movement import MovementMixin, make_tuple
+from tinyhost.mixin.movement import MovementMixin, as_ints, make_tuple
 from tinyhost.mixin.sint import resolve, ssimplify
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class ArrangeMixin(MovementMixin):
             ShapeError: the part lies outside.
         """
         dim = self._existing_dim(dim, "narrow")
+        start, length = as_ints("a start or length of narrow", (start, length))
         size = self.shape[dim]
         first = start + size if resolve(start < 0, False) else start
         if not (resolve(first >= 0) and resolve(length >= 0) and resolve(first + length <= size)):
@@ -88,6 +89,7 @@ class ArrangeMixin(MovementMixin):
             IndexError: the index is out of bounds.
         """
         dim = self._existing_dim(dim, "select")
+        [index] = as_ints("the index of select", (index,))
         size = self.shape[dim]
         if not (resolve(index >= -size) and resolve(index < size)):
             raise IndexError(f"index {index} is out of bounds for axis {dim} of size {size}")
@@ -131,7 +133,7 @@ class ArrangeMixin(MovementMixin):
         axes = tuple(self._resolve_dim(d) for d in dims)
         if len(axes) != 2 or axes[0] == axes[1] or self.ndim < 2:
             raise ShapeError(f"rot90 turns in the plane of two different axes, got {tuple(dims)} for {self.shape}")
-        quarter = k % 4
+        quarter = as_ints("the number of quarter turns", (k,))[0] % 4
         if quarter == 2:
             return self.flip(axes)
         turned = self.flip(axes[1]) if quarter == 1 else self.flip(axes[0]) if quarter == 3 else self
@@ -153,7 +155,10 @@ class ArrangeMixin(MovementMixin):
         Raises:
             ShapeError: the elements reach outside of self, or a number is negative.
         """
-        sizes, strides = tuple(size), tuple(stride)
+        sizes, strides = (
+            as_ints(f"{what} of as_strided", make_tuple(n, 1)) for what, n in (("an extent", size), ("a stride", stride))
+        )
+        [storage_offset] = as_ints("the offset of as_strided", (storage_offset,))
         if len(sizes) != len(strides):
             raise ShapeError(f"as_strided needs a stride for each extent, got size {sizes} and stride {strides}")
         if any(n < 0 for n in (*sizes, *strides, storage_offset)):

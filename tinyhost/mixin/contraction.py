@@ -84,8 +84,12 @@ class ContractionMixin(SelectMixin):
 
         Raises:
             ShapeError: the formula does not fit the operands.
+            TypeError: an operand is no tensor.
         """
         items: list[Any] = list(argfix(*operands))
+        if not isinstance(formula, str) or (bad := [t for t in items if not isinstance(t, cls)]):
+            what = f"operands {bad!r}" if isinstance(formula, str) else f"the formula {formula!r}"
+            raise TypeError(f"einsum needs a formula and then {cls.__name__}s, got {what}")
         inputs, output = _einsum_terms(formula, [t.ndim for t in items])
         extents: dict[str, Any] = {}
         for term, t in zip(inputs, items):
@@ -137,7 +141,7 @@ def _einsum_terms(formula: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     terms = lhs.split(",")
     if len(terms) != len(ranks):
         raise ShapeError(f"einsum {formula!r} describes {len(terms)} operands, got {len(ranks)}")
-    if not all(c.isalpha() for t in (*terms, rhs) for c in t.replace("...", "")):
+    if any(t.count("...") > 1 for t in (*terms, rhs)) or not all(c.isalpha() for t in (*terms, rhs) for c in t.replace("...", "")):
         raise ShapeError(f"einsum {formula!r}: axes are letters, with at most one '...' in a term")
     free = [c for c in _LETTERS if c not in text]
     hidden = [n - len(t.replace("...", "")) if "..." in t else 0 for t, n in zip(terms, ranks)]

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhost.dtype import dtypes
 from tinyhost.env import WINO
-from tinyhost.errors import ShapeError
+from tinyhost.errors import DTypeError, ShapeError
 from tinyhost.helpers import ceildiv, flatten, prod
 from tinyhost.mixin import winograd
 from tinyhost.mixin.contraction import ContractionMixin
 from tinyhost.mixin.movement import make_tuple
+from tinyhost.mixin.sint import same, same_shape
 
 if TYPE_CHECKING:
     from typing import Self
@@ -46,6 +47,11 @@ def _check_windows(what: str, kernel: Sequence[Any], stride: Sequence[Any], dila
             raise ShapeError(f"{what} needs a {name} of at least 1 along each axis, got {tuple(values)}")
 
 
+def _check_bias(what: str, bias: Any, channels: Any) -> None:
+    if bias is not None and (bias.ndim != 1 or not same(bias.shape[0], channels)):
+        raise ShapeError(f"{what} needs a bias of shape ({channels},), one for each output channel, got {bias.shape}")
+
+
 class ConvolutionMixin(ContractionMixin):
     """conv2d, conv_transpose2d, pooling and its inverse."""
 
@@ -64,11 +70,12 @@ class ConvolutionMixin(ContractionMixin):
         Raises:
             ShapeError: channels, groups and shapes do not fit.
         """
-        (channels,), (out, per_group), kernel = self.shape[1:2], weight.shape[:2], weight.shape[2:]
-        if groups * per_group != channels or self.ndim != weight.ndim or out % groups:
+        (out, per_group), kernel = weight.shape[:2], weight.shape[2:]
+        if groups < 1 or self.ndim != weight.ndim or groups * per_group != self.shape[1] or out % groups:
             raise ShapeError(f"conv of input {self.shape} with weight {weight.shape} and {groups} groups: the input "
                              f"needs {groups * per_group} channels and {weight.ndim} axes, and groups divide {out}")
         n = len(kernel)
+        _check_bias("conv", bias, out)
         strides, dilations = make_tuple(stride, n), make_tuple(dilation, n)
         _check_windows("conv", kernel, strides, dilations)
         padded = self.pad(spatial_padding(padding, n))
@@ -94,9 +101,23 @@ class ConvolutionMixin(ContractionMixin):
 
     def conv_transpose2d(self, weight: Self, bias: Self | None = None, groups: int = 1, stride: Any = 1,
                          dilation: Any = 1, padding: Any = 0, output_padding: Any = 0) -> Self:
-        """Transposed convolution with ``weight`` of shape (in channels, out channels / groups, *kernel)."""
+        """Transposed convolution with ``weight`` of shape (in channels, out channels / groups, *kernel).
+
+        Args:
+            padding: how many rows are cut from each end of the result: as in ``conv2d``, whose adjoint this is.
+            output_padding: rows added at the far end, for sizes that ``conv2d`` rounds down.
+
+        Raises:
+            ShapeError: channels, groups and shapes do not fit.
+        """
         kernel = weight.shape[2:]
         n = len(kernel)
+        if self.ndim != weight.ndim or groups < 1 or weight.shape[0] % groups or not same(self.shape[1], weight.shape[0]):
+            raise ShapeError(f"conv_transpose of input {self.shape} with weight {weight.shape} and {groups} groups: the "
+                             f"input needs {weight.ndim} axes and {weight.shape[0]} channels, a multiple of groups")
+        _check_windows("conv_transpose", kernel, make_tuple(stride, n), make_tuple(dilation, n))
+        if any(e < 0 for e in make_tuple(output_padding, n)):
+            raise ShapeError(f"conv_transpose needs an output_padding that is not negative, got {output_padding}")
         w = weight.reshape((groups, weight.shape[0] // groups, weight.shape[1], *kernel))
         w = w.transpose(1, 2).flip(tuple(range(3, 3 + n)))
         w = w.reshape((w.shape[0] * w.shape[1], *w.shape[2:]))
@@ -136,6 +157,8 @@ class ConvolutionMixin(ContractionMixin):
     def _pool_geometry(self, kernel_size: Any, stride: Any, dilation: Any, padding: Any, ceil_mode: bool) -> Any:
         k_ = make_tuple(kernel_size, 2)
         n = len(k_)
+        if n > self.ndim:
+            raise ShapeError(f"pool of kernel {k_} needs {n} axes, got shape {self.shape}")
         s_, d_ = make_tuple(k_ if stride is None else stride, n), make_tuple(dilation, n)
         _check_windows("pool", k_, s_, d_)
         pads = spatial_padding(padding, n)
@@ -180,7 +203,18 @@ class ConvolutionMixin(ContractionMixin):
 
     def max_unpool2d(self, indices: Self, kernel_size: tuple[int, ...] = (2, 2), stride: Any = None, dilation: Any = 1,
                      padding: int | tuple[int, ...] = 0, output_size: Any = None) -> Self:
-        """Values put back where ``max_pool2d(return_indices=True)`` found them, zeros elsewhere."""
+        """Values put back where ``max_pool2d(return_indices=True)`` found them, zeros elsewhere.
+
+        Args:
+            output_size: the extents that were pooled, where several pool to the same; leading axes may stand before.
+
+        Raises:
+            ShapeError, DTypeError: indices are no integers of self's shape, or a size for too few axes.
+        """
+        if not same_shape(self.shape, indices.shape):
+            raise ShapeError(f"max_unpool2d needs an index for each value, shape {self.shape}, got {indices.shape}")
+        if not indices.dtype.is_int:
+            raise DTypeError(f"max_unpool2d needs integer indices, got {indices.dtype}")
         k_, s_, d_, pads, _ = self._pool_geometry(kernel_size, stride, dilation, padding, False)
         n = len(k_)
         lead, space = self.shape[:-n], self.shape[-n:]
@@ -188,6 +222,8 @@ class ConvolutionMixin(ContractionMixin):
             low, high = pads[::2][::-1], pads[1::2][::-1]
             output_size = tuple((i - 1) * s - a - b + d * (k - 1) + 1
                                 for i, s, a, b, d, k in zip(space, s_, low, high, d_, k_))
+        if len(tuple(output_size)) < n:
+            raise ShapeError(f"max_unpool2d over {n} axes needs an output_size of as many, got {output_size}")
         out = tuple(output_size)[-n:]
         flat = indices.reshape((*lead, prod(space), 1))
         hit = flat.eq(self._iota(prod(out)).cast(indices.dtype))

@@ -12,7 +12,7 @@ from tinyhost.dtype import dtypes, to_dtype
 from tinyhost.errors import ShapeError
 from tinyhost.helpers import ceildiv
 from tinyhost.mixin.elementwise import ElementwiseMixin
-from tinyhost.mixin.movement import MovementMixin
+from tinyhost.mixin.movement import MovementMixin, as_ints
 
 if TYPE_CHECKING:
     from typing import Self
@@ -115,7 +115,7 @@ class CreationMixin(ElementwiseMixin, MovementMixin):
         Raises:
             ValueError: a negative extent.
         """
-        columns = n if m is None else m
+        n, columns = as_ints("an extent of eye", (n, n if m is None else m))
         if n < 0 or columns < 0:
             raise ValueError(f"eye needs extents that are not negative, got {n} and {columns}")
         dt = dtypes.default_float if dtype is None else to_dtype(dtype)
@@ -147,6 +147,7 @@ class CreationMixin(ElementwiseMixin, MovementMixin):
             ShapeError: there are less than two axes.
         """
         self._need_matrix("triu")
+        [diagonal] = as_ints("the diagonal of triu", (diagonal,))
         if 0 in self.shape[-2:]:
             return self
         return self._tri(self.shape, diagonal).where(self, 0).cast(self.dtype)
@@ -158,6 +159,7 @@ class CreationMixin(ElementwiseMixin, MovementMixin):
             ShapeError: there are less than two axes.
         """
         self._need_matrix("tril")
+        [diagonal] = as_ints("the diagonal of tril", (diagonal,))
         if 0 in self.shape[-2:]:
             return self
         return self._tri(self.shape, diagonal + 1).where(0, self).cast(self.dtype)

@@ -50,12 +50,16 @@ def _check(left: list[str], right: list[str], sizes: dict[str, Any], formula: st
     if unknown := sorted(set(sizes) - set(named[0])):
         raise ShapeError(f"size given for {unknown}, which rearrange formula {formula!r} does not hold")
     for name, size in sizes.items():
+        if not isinstance(size, int) and not hasattr(size, "vmin"):
+            raise TypeError(f"size {name}={size!r} for rearrange formula {formula!r} is no int")
         if isinstance(size, int) and size < 0:
             raise ShapeError(f"size {name}={size} for rearrange formula {formula!r} is negative")
 
 
 def _sides(formula: str) -> tuple[str, str]:
     """What stands before and after the arrow."""
+    if not isinstance(formula, str):
+        raise TypeError(f"a rearrange formula is text such as 'a b -> b a', got {formula!r}")
     if formula.count("->") != 1:
         raise ShapeError(f"a rearrange formula has one '->', got {formula!r}")
     lhs, rhs = formula.split("->")
@@ -64,7 +68,8 @@ def _sides(formula: str) -> tuple[str, str]:
     if ("..." in lhs) != ("..." in rhs):
         raise ShapeError(f"rearrange formula {formula!r} has an ellipsis on one side only")
     if "..." in "".join(part.split(")")[0] for part in lhs.split("(")[1:]):
-        raise ShapeError(f"the ellipsis of rearrange formula {formula!r} cannot be split: take it out of the parentheses")
+        raise ShapeError(f"the ellipsis of rearrange formula {formula!r} cannot be split: take it out of the "
+                         "parentheses")
     return lhs, rhs
 
 

@@ -253,18 +253,32 @@ class ElementwiseMixin(Node):
         return self.logical_not() if self.dtype is dtypes.bool else self._bitop(Ops.XOR, -1)
 
     def _shift(self, op: Ops, x: Any, reverse: bool) -> Self:
-        lhs, rhs = self._operands(x, reverse)
-        if not (lhs.dtype.is_int and rhs.dtype.is_int):
-            raise DTypeError(f"shift operands must be int, got {lhs.dtype} and {rhs.dtype}")
+        y = x if x.__class__ is self.__class__ else self.ufix(x)
+        if not (self.dtype.is_int and y.dtype.is_int):
+            raise DTypeError(f"shift operands must be int, got {self.dtype} and {y.dtype}: cast or bitcast floats and bools")
+        count = self._literal() if reverse else y._literal()
+        if isinstance(count, int) and count < 0:
+            raise ValueError(f"cannot shift by {count}: a count is not negative; shift the other way")
+        lhs, rhs = self._operands(y, reverse)
         # the left side decides the width, so a literal there takes the count's
         return (lhs.cast(rhs.dtype) if lhs.dtype.is_weak else lhs).alu(op, rhs)
 
     def lshift(self, x: Any, reverse: bool = False) -> Self:
-        """``self << x``; a count of the width or more gives 0."""
+        """``self << x``; a count of the width or more, or below 0, gives 0.
+
+        Raises:
+            DTypeError: an operand is no integer.
+            ValueError: a negative number as count.
+        """
         return self._shift(Ops.SHL, x, reverse)
 
     def rshift(self, x: Any, reverse: bool = False) -> Self:
-        """``self >> x``, arithmetic on signed types; a count of the width or more gives 0 or the sign."""
+        """``self >> x``, arithmetic on signed types; a count of the width or more, or below 0, gives 0 or the sign.
+
+        Raises:
+            DTypeError: an operand is no integer.
+            ValueError: a negative number as count.
+        """
         return self._shift(Ops.SHR, x, reverse)
 
     def threefry(self, seed: Self) -> Self:

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tinyhost.dtype import dtypes, least_upper_dtype, sum_acc_dtype, to_dtype
-from tinyhost.errors import ShapeError
+from tinyhost.errors import DTypeError, ShapeError
 from tinyhost.mixin.movement import make_tuple
 from tinyhost.mixin.resampling import ResampleMixin
-from tinyhost.mixin.sint import same, same_shape
+from tinyhost.mixin.sint import is_one, same, same_shape, sprod
 
 if TYPE_CHECKING:
     from typing import Self
@@ -28,7 +28,13 @@ class FunctionalMixin(ResampleMixin):
     __slots__ = ()
 
     def sequential(self, ll: list[Callable[[Self], Self]]) -> Self:
-        """Self through each function in turn."""
+        """Self through each function in turn.
+
+        Raises:
+            TypeError: an element cannot be called.
+        """
+        if bad := [i for i, f in enumerate(ll) if not callable(f)]:
+            raise TypeError(f"sequential needs functions or layers, elements {bad} are {[ll[i] for i in bad]!r}")
         out = self
         for f in ll:
             out = f(out)
@@ -42,7 +48,7 @@ class FunctionalMixin(ResampleMixin):
     def _exponentials(self, axis: int | tuple[int, ...], dtype: DTypeLike | None) -> tuple[Self, Self, Self]:
         x = self if dtype is None else self.cast(to_dtype(dtype))
         x = x._float_operand()
-        centered = x - x.max(axis, keepdim=True).detach()
+        centered = x - x._largest(axis, keepdim=True).detach()
         e = centered.exp()
         return centered, e, e.sum(axis, keepdim=True)
 
@@ -64,7 +70,7 @@ class FunctionalMixin(ResampleMixin):
     def normalize(self, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Self:
         """Self divided by its p-norm along ``dim``, which counts as at least ``eps``."""
         magnitude = self.abs()
-        norm = magnitude.max(dim, keepdim=True) if p == math.inf else \
+        norm = magnitude._largest(dim, keepdim=True) if p == math.inf else \
             self.ne(0).sum(dim, keepdim=True).cast(self.dtype) if p == 0 else \
             magnitude.pow(float(p)).sum(dim, keepdim=True).pow(1 / p) if p != 2 else \
             self.square().sum(dim, keepdim=True).sqrt()
@@ -80,6 +86,11 @@ class FunctionalMixin(ResampleMixin):
         """``(self - mean) * invstd * weight + bias`` with statistics and parameters along ``axis``."""
         axes = {self._resolve_dim(a) for a in make_tuple(axis, 1)}
         shape = tuple(s if i in axes else 1 for i, s in enumerate(self.shape))
+        own = tuple(s for i, s in enumerate(self.shape) if i in axes)
+        for name, t in {"weight": weight, "bias": bias, "mean": mean}.items():
+            if t is not None and not same(sprod(t.shape), sprod(own)):
+                raise ShapeError(f"batchnorm of {self.shape} along axis {axis} needs a {name} of shape {own}, got "
+                                 f"{t.shape}")
         x = self - mean.reshape(shape)
         if weight is not None:
             x = x * weight.reshape(shape)
@@ -107,12 +118,14 @@ class FunctionalMixin(ResampleMixin):
 
     def sparse_categorical_crossentropy(self, Y: Self, ignore_index: int = -1, label_smoothing: float = 0.0,
                                         reduction: ReductionStr = "mean") -> Self:
-        """Cross entropy of logits along the last axis and class numbers ``Y``.
+        """Cross entropy of logits along the last axis and class numbers ``Y``; a class out of range counts 0.
 
         Raises:
             ValueError: ``label_smoothing`` is no fraction.
+            ShapeError, DTypeError: ``Y`` is no class number for each row.
         """
         _check_smoothing(label_smoothing)
+        _check_classes("sparse_categorical_crossentropy", self.shape, Y, -1)
         log_probs = self.log_softmax()
         counted = Y.ne(ignore_index)
         target = Y.unsqueeze(-1).eq(self._iota(self.shape[-1]).cast(dtypes.int32)) & counted.unsqueeze(-1)
@@ -128,13 +141,14 @@ class FunctionalMixin(ResampleMixin):
 
         Raises:
             ValueError: ``label_smoothing`` is no fraction.
-            ShapeError: the targets have neither form.
+            ShapeError, DTypeError: the targets have neither form.
         """
         _check_smoothing(label_smoothing)
         dim = 0 if self.ndim == 1 else 1
         if same_shape(self.shape, Y.shape):
             target = Y
         elif same_shape(self.shape[:dim] + self.shape[dim + 1:], Y.shape):
+            _check_classes("cross_entropy", self.shape, Y, dim)
             index = Y if Y.dtype.bitsize in (32, 64) else Y.cast(dtypes.int32)
             target = index.unsqueeze(dim).eq(self._numbered(dim)).cast(self.dtype)
         else:
@@ -150,11 +164,13 @@ class FunctionalMixin(ResampleMixin):
         """Negative log likelihood of log probabilities along axis 1 and class numbers ``Y``; means weigh by ``weight``.
 
         Raises:
-            ShapeError: the targets do not fit.
+            ShapeError, DTypeError: the targets or weights do not fit.
         """
         dim = 0 if self.ndim == 1 else 1
-        if not same_shape(self.shape[:dim] + self.shape[dim + 1:], Y.shape):
-            raise ShapeError(f"nll_loss of {self.shape} needs targets without axis {dim}, got {Y.shape}")
+        _check_classes("nll_loss", self.shape, Y, dim)
+        if weight is not None and not same_shape(weight.shape, self.shape[dim:dim + 1]):
+            raise ShapeError(f"nll_loss of {self.shape} needs a weight for each class, shape {self.shape[dim:dim + 1]}, "
+                             f"got {weight.shape}")
         index = Y if Y.dtype.bitsize in (32, 64) else Y.cast(dtypes.int32)
         number = self._numbered(dim)
         hit = index.unsqueeze(dim).eq(number)
@@ -180,12 +196,12 @@ class FunctionalMixin(ResampleMixin):
 
         Raises:
             ValueError: both ``is_causal`` and a mask.
-            ShapeError: head sizes differ, or numbers of heads that are no multiple.
+            ShapeError: sizes of heads or numbers of tokens differ, a mask that does not fit, or numbers of heads that
+                are no multiple.
         """
         if is_causal and attn_mask is not None:
             raise ValueError("give attn_mask or is_causal=True, not both")
-        if not same(self.shape[-1], key.shape[-1]):
-            raise ShapeError(f"query {self.shape} and key {key.shape} need the same head size")
+        _check_attention(self.shape, key.shape, value.shape, attn_mask)
         if enable_gqa:
             key, value = self._repeated_heads(key), self._repeated_heads(value)
         acc = sum_acc_dtype(least_upper_dtype(self.dtype, key.dtype))
@@ -196,7 +212,7 @@ class FunctionalMixin(ResampleMixin):
             scores = attn_mask.where(scores, -math.inf) if attn_mask.dtype is dtypes.bool else scores + attn_mask
         weights = scores.softmax(-1)
         if attn_mask is not None and not is_causal:
-            weights = scores.max(-1, keepdim=True).eq(-math.inf).where(0, weights)
+            weights = scores._largest(-1, keepdim=True).eq(-math.inf).where(0, weights)
         weights = weights.cast(self.dtype)
         return (weights.dropout(dropout_p) if dropout_p else weights) @ value
 
@@ -206,6 +222,30 @@ class FunctionalMixin(ResampleMixin):
             raise ShapeError(f"enable_gqa repeats heads, axis -3: those of the query {self.shape} must be a multiple of "
                              f"those of {x.shape}")
         return x.repeat_interleave(int(self.shape[-3] // x.shape[-3]), dim=-3)
+
+
+def _check_classes(what: str, shape: tuple[Any, ...], target: Any, dim: int) -> None:
+    """Class numbers: integers of the shape without axis ``dim``."""
+    dim = dim % max(len(shape), 1)
+    wanted = shape[:dim] + shape[dim + 1:]
+    if not shape or not same_shape(wanted, target.shape):
+        raise ShapeError(f"{what} of {shape} needs targets without axis {dim}, shape {wanted}, got {target.shape}")
+    if not target.dtype.is_int:
+        raise DTypeError(f"{what} needs class numbers, integers, as targets of shape {target.shape}, got {target.dtype}: "
+                         "cast them")
+
+
+def _check_attention(query: tuple[Any, ...], key: tuple[Any, ...], value: tuple[Any, ...], mask: Any) -> None:
+    """(..., tokens, head size) each, and a mask that broadcasts to (..., queries, keys)."""
+    if min(len(query), len(key), len(value)) < 2:
+        raise ShapeError(f"attention needs axes of tokens and of the head, got query {query}, key {key}, value {value}")
+    if not same(query[-1], key[-1]):
+        raise ShapeError(f"query {query} and key {key} need the same head size")
+    if not same(key[-2], value[-2]):
+        raise ShapeError(f"key {key} and value {value} need the same number of tokens, axis -2")
+    tail = (query[-2], key[-2])
+    if mask is not None and not all(is_one(m) or same(m, s) for m, s in zip(mask.shape[::-1], tail[::-1])):
+        raise ShapeError(f"attn_mask {mask.shape} must broadcast to (..., queries, keys) = (..., {tail[0]}, {tail[1]})")
 
 
 def _check_smoothing(label_smoothing: float) -> None:

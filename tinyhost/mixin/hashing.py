@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tinyhost.dtype import dtypes
+from tinyhost.errors import ShapeError
 from tinyhost.helpers import ceildiv, prod
 from tinyhost.mixin.functional import FunctionalMixin
 from tinyhost.mixin.indexing import IndexMixin
@@ -56,11 +57,16 @@ class HashMixin(FunctionalMixin, IndexMixin):
                 has half as many bytes as the state has beyond the rate.
 
         Raises:
-            ValueError: unknown name.
+            ValueError: unknown name, or a rate that is no multiple of 8 below 200.
+            ShapeError: no axis of bytes.
         """
         if isinstance(cfg, str) and cfg not in _CONFIGS:
             raise ValueError(f"unknown keccak configuration {cfg!r}: use {', '.join(_CONFIGS)} or (rate, suffix)")
         rate, suffix = _CONFIGS[cfg] if isinstance(cfg, str) else cfg
+        if not 0 < rate < 200 or rate % 8:
+            raise ValueError(f"keccak needs a rate in bytes that is a multiple of 8 between 8 and 192, got {rate}")
+        if self.ndim == 0:
+            raise ShapeError("keccak needs rows of bytes, got a 0-d tensor: reshape it to (1,)")
         message = self if self.dtype is dtypes.uint8 else self.bitcast(dtypes.uint8)
         lead, length = message.shape[:-1], message.shape[-1]
         blocks = length // rate + 1
@@ -70,19 +76,22 @@ class HashMixin(FunctionalMixin, IndexMixin):
         data = data ^ end.cast(dtypes.uint8)
         lanes = data.bitcast(dtypes.uint64).reshape((prod(lead), blocks, rate // 8))
         state = self._const(0, dtypes.uint64)._broadcast_to((prod(lead), 25))
-        constants = self._stack([self._const(c, dtypes.uint64) for c in _round_constants()]).contiguous()
         for i in range(blocks):
             block = lanes[:, i].pad((None, (0, 25 - rate // 8)))
-            state = (state ^ block)._keccak_permutation(constants)
+            state = (state ^ block)._keccak_permutation()
         size = (200 - rate) // 2
         return state.bitcast(dtypes.uint8)[:, :size].reshape((*lead, size))
 
-    def _keccak_permutation(self, constants: Self) -> Self:
-        """Keccak-f[1600] of rows of 25 lanes, lane (x, y) at 5 y + x; all rounds are one kernel."""
-        state = self.contiguous()
-        for i in range(24):
-            state = state._keccak_round(constants[i:i + 1]).contiguous()
-        return state
+    def _keccak_permutation(self) -> Self:
+        """Keccak-f[1600] of rows of 25 lanes, lane (x, y) at 5 y + x.
+
+        A lane more counts the rounds, so that all of them are one kernel.
+        """
+        state = self.pad((None, (0, 1)))
+        for _ in range(24):
+            turn = state[:, 25:]
+            state = state[:, :25]._keccak_round(_round_constant(turn)).cat(turn + 1, dim=1).contiguous()
+        return state[:, :25]
 
     def _keccak_round(self, constant: Self) -> Self:
         """theta, rho, pi, chi, iota (FIPS 202, section 3.2) over (rows, y, x)."""
@@ -115,6 +124,19 @@ class HashMixin(FunctionalMixin, IndexMixin):
 def _rotated(x: Any, count: Any) -> Any:
     """The 64 bits of x turned left by 0 to 63; a shift by 64 gives 0."""
     return (x << count) | (x >> (64 - count))
+
+
+def _round_constant(turn: Any) -> Any:
+    """The constant of round 0 to 23, from the 7 bits that it can have: 8 rounds a literal."""
+    packed = [sum((c >> (1 << j) - 1 & 1) << 7 * i + j for i, c in enumerate(_round_constants()[k:k + 8]) for j in range(7))
+              for k in (0, 8, 16)]
+    word = (turn < 8).where(turn._const(packed[0], dtypes.uint64),
+                            (turn < 16).where(turn._const(packed[1], dtypes.uint64), packed[2]))
+    bits = word >> (turn % 8) * 7
+    out = bits & 1
+    for j in range(1, 7):
+        out = out | ((bits >> j) & 1) << (1 << j) - 1
+    return out
 
 
 def _per_lane(number: Any, values: list[int]) -> Any:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from tinyhost.dtype import dtypes
 from tinyhost.errors import ShapeError
 from tinyhost.mixin.functional import FunctionalMixin
 from tinyhost.mixin.indexing import IndexMixin
 
 if TYPE_CHECKING:
     from typing import Self
+
+    from tinyhost.dtype import DType
 
 M = TypeVar("M", bound="LinalgMixin")
 
@@ -35,8 +38,16 @@ class LinalgMixin(FunctionalMixin, IndexMixin):
         """
         if self.ndim < 2:
             raise ShapeError(f"qr needs a matrix, got shape {self.shape}")
-        r, reflections = self._triangular()
-        return self._reflected_identity(reflections, self.shape[-2]), r
+        x = self._factor_operand()
+        r, reflections = x._triangular()
+        return x._reflected_identity(reflections, x.shape[-2]).cast(self._out_dtype()), r.cast(self._out_dtype())
+
+    def _factor_operand(self) -> Self:
+        """Self in the dtype that factorisations compute in: float32 for integers and narrow floats."""
+        return self if self.dtype is dtypes.float64 else self.cast(dtypes.float32)
+
+    def _out_dtype(self) -> DType:
+        return self.dtype if self.dtype.is_float and not self.dtype.is_weak else dtypes.default_float
 
     def _triangular(self) -> tuple[Self, list[tuple[Self, Self]]]:
         """R, and the reflections (vector, factor) that lead from self to it."""
@@ -83,6 +94,9 @@ class LinalgMixin(FunctionalMixin, IndexMixin):
         if self.shape[-2] < self.shape[-1]:
             u, s, vt = self.transpose(-2, -1).svd(full_matrices)
             return vt.transpose(-2, -1), s, u.transpose(-2, -1)
+        if self.dtype not in (dtypes.float32, dtypes.float64):
+            u, s, vt = self._factor_operand().svd(full_matrices)
+            return u.cast(self._out_dtype()), s.cast(self._out_dtype()), vt.cast(self._out_dtype())
         m, n = self.shape[-2:]
         scaled, s, v = self.detach()._svd_values()
         basis = scaled.contiguous()._completed(m if full_matrices else n)

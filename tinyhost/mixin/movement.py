@@ -22,15 +22,29 @@ if TYPE_CHECKING:
     from tinyhost.mixin.sint import Shape, sint
 
 
+def as_ints(what: str, values: Sequence[Any]) -> tuple[Any, ...]:
+    """``values`` as ints or symbolic integers; ``what`` names one of them.
+
+    Raises:
+        TypeError: one is something else.
+    """
+    out = []
+    for v in values:
+        if not isinstance(v, int) and not hasattr(v, "vmin"):
+            if not hasattr(v, "__index__") or hasattr(v, "uop"):  # reading a tensor here would run kernels
+                raise TypeError(f"{what} is an int, got {v!r} in {tuple(values)}")
+            v = v.__index__()
+        out.append(v)
+    return tuple(out)
+
+
 def check_extents(shape: Sequence[Any]) -> None:
     """An extent is an int or a symbolic integer.
 
     Raises:
         TypeError: it is something else.
     """
-    for s in shape:
-        if not isinstance(s, int) and not hasattr(s, "vmin"):
-            raise TypeError(f"an extent of a shape is an int, got {s!r} in {tuple(shape)}")
+    as_ints("an extent of a shape", shape)
 
 
 def make_tuple(x: Any, n: int) -> tuple[Any, ...]:
@@ -82,8 +96,8 @@ class MovementMixin(Node):
         Raises:
             ShapeError: more than one -1, or the number of elements differs.
         """
-        new = tuple(self.shape[i] if s is None else s for i, s in enumerate(argfix(shape, *args)))
-        check_extents(new)
+        asked = argfix(shape, *args)
+        new = as_ints("an extent of a shape", tuple(self.shape[i] if s is None else s for i, s in enumerate(asked)))
         if (unknown := sum(isinstance(s, int) and s == -1 for s in new)) > 1:
             raise ShapeError(f"only one extent can be inferred (-1), got {new}")
         if unknown:
@@ -126,7 +140,8 @@ class MovementMixin(Node):
         if missing < 0:
             raise ShapeError(f"cannot expand {old} to {asked}: the result has fewer axes")
         aligned = (1,) * missing + old
-        new = tuple(o if n is None or (isinstance(n, int) and n == -1) else n for o, n in zip(aligned, asked))
+        given = as_ints("an extent of a shape", tuple(-1 if n is None else n for n in asked))
+        new = tuple(o if isinstance(n, int) and n == -1 else n for o, n in zip(aligned, given))
         grown = [i for i, (o, n) in enumerate(zip(aligned, new)) if i < missing or not same(o, n)]
         if not grown:
             return self
@@ -148,7 +163,8 @@ class MovementMixin(Node):
         """
         if len(arg) != self.ndim:
             raise ShapeError(f"shrink needs a pair for each axis of shape {self.shape}, got {tuple(arg)}")
-        pairs = tuple((0, s) if a is None else (a[0], ssimplify(a[1] - a[0])) for s, a in zip(self.shape, arg))
+        bounds = [None if a is None else as_ints("a bound of shrink", a) for a in arg]
+        pairs = tuple((0, s) if a is None else (a[0], ssimplify(a[1] - a[0])) for s, a in zip(self.shape, bounds))
         if all(isinstance(o, int) and o == 0 and same(n, s) for (o, n), s in zip(pairs, self.shape)):
             return self
         for s, (o, n) in zip(self.shape, pairs):
@@ -217,6 +233,9 @@ class MovementMixin(Node):
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
         """Axes ``start_dim`` to ``end_dim``, both included, merged into one."""
         start, end = self._resolve_dim(start_dim), self._resolve_dim(end_dim)
+        if self.ndim and start > end:
+            raise ShapeError(f"flatten from axis {start_dim} to {end_dim} of {self.shape}: the first comes after the "
+                             "last")
         return self.reshape(self.shape[:start] + (sprod(self.shape[start:end + 1]),) + self.shape[end + 1:])
 
     def unflatten(self, dim: int, sizes: tuple[int, ...]) -> Self:
@@ -236,14 +255,18 @@ class MovementMixin(Node):
         """Pieces along ``dim``: of one size (the last may be smaller), or of the given sizes.
 
         Raises:
-            ShapeError: the sizes do not add up to the extent.
+            ShapeError: the sizes do not add up to the extent, or one is negative.
         """
         dim = self._resolve_dim(dim)
         extent = self.shape[dim]
+        sizes = as_ints("a size of split", sizes) if isinstance(sizes, (list, tuple)) else \
+            as_ints("a size of split", (sizes,))[0]
         if isinstance(sizes, int):
             if sizes <= 0:
                 raise ShapeError(f"split needs a positive size, got {sizes}")
             sizes = [min(sizes, extent - i) for i in range(0, max(1, extent), max(1, sizes))]
+        if any(resolve(s < 0, False) for s in sizes):
+            raise ShapeError(f"split needs sizes that are not negative, got {list(sizes)}")
         if sum(sizes) != extent:
             raise ShapeError(f"sizes {list(sizes)} do not add up to {extent}, the extent of axis {dim} of {self.shape}")
         out, start = [], 0
@@ -254,6 +277,7 @@ class MovementMixin(Node):
 
     def chunk(self, chunks: int, dim: int = 0) -> list[Self]:
         """At most ``chunks`` pieces of equal size along ``dim``, the last may be smaller."""
+        [chunks] = as_ints("a number of chunks", (chunks,))
         if chunks <= 0:
             raise ShapeError(f"chunk needs a positive number of chunks, got {chunks}")
         dim = self._resolve_dim(dim)
@@ -262,7 +286,7 @@ class MovementMixin(Node):
 
     def repeat(self, repeats: Any, *args: Any) -> Self:
         """Self side by side ``repeats[i]`` times along each axis; missing axes are added on the left."""
-        reps = argfix(repeats, *args)
+        reps = as_ints("a count of repeat", argfix(repeats, *args))
         if len(reps) < self.ndim:
             raise ShapeError(f"repeat needs a count for each axis of shape {self.shape}, got {reps}")
         if any(isinstance(r, int) and r < 0 for r in reps):
@@ -276,6 +300,9 @@ class MovementMixin(Node):
     def repeat_interleave(self, repeats: int, dim: int | None = None) -> Self:
         """Each element ``repeats`` times in a row, along ``dim`` or in the flattened node."""
         x, dim = (self.flatten(), 0) if dim is None else (self, self._resolve_dim(dim))
+        [repeats] = as_ints("a count of repeat_interleave", (repeats,))
+        if resolve(repeats < 0, False):
+            raise ShapeError(f"repeat_interleave needs a count that is not negative, got {repeats}")
         shape = x.shape
         x = x.reshape(shape[:dim + 1] + (1,) + shape[dim + 1:])
         x = x.expand(shape[:dim + 1] + (repeats,) + shape[dim + 1:])
@@ -284,6 +311,7 @@ class MovementMixin(Node):
     def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Self:
         """The diagonal of two axes as a new last axis; ``offset`` counts upward from the main one."""
         dim1, dim2 = self._resolve_dim(dim1), self._resolve_dim(dim2)
+        [offset] = as_ints("the offset of a diagonal", (offset,))
         if dim1 == dim2:
             raise RuntimeError(f"the axes of a diagonal must differ, got {dim1} twice")
         x = self.permute((*(i for i in range(self.ndim) if i not in (dim1, dim2)), dim1, dim2))
@@ -301,6 +329,7 @@ class MovementMixin(Node):
     def unfold(self, dim: int, size: Any, step: int) -> Self:
         """Windows of ``size`` every ``step`` elements of ``dim``; the window is a new last axis."""
         dim = self._resolve_dim(dim)
+        size, step = as_ints("a size or step of unfold", (size, step))
         if size < 0 or step <= 0 or size > self.shape[dim]:
             raise ShapeError(f"cannot unfold axis {dim} of {self.shape}: size {size} must be at most {self.shape[dim]} "
                              f"and step {step} positive")

@@ -13,7 +13,7 @@ from tinyhost.errors import ShapeError
 from tinyhost.helpers import argfix
 from tinyhost.mixin.arrange import ArrangeMixin
 from tinyhost.mixin.elementwise import ElementwiseMixin
-from tinyhost.mixin.movement import is_zero, make_tuple
+from tinyhost.mixin.movement import as_ints, is_zero, make_tuple
 from tinyhost.mixin.sint import resolve, same_shape, smax, smin, ssimplify
 
 if TYPE_CHECKING:
@@ -34,15 +34,18 @@ def grouped_pads(padding: Sequence[Any], ndim: int) -> Pads:
     Raises:
         ShapeError: the padding does not fit the number of axes.
     """
+    if not isinstance(padding, (tuple, list)):
+        raise TypeError(f"padding is a tuple of numbers or pairs, got {padding!r}")
     flat = all(not isinstance(p, (tuple, list)) and p is not None for p in padding)
     if not flat:
         if len(padding) != ndim or not all(map(_is_pair, padding)):
             raise ShapeError(f"padding needs (before, after) or None for each of {ndim} axes, got {tuple(padding)}")
-        return tuple((0, 0) if p is None else (p[0], p[1]) for p in padding)
+        return tuple((0, 0) if p is None else as_ints("a number of padding", p) for p in padding)  # type: ignore[misc]
     if len(padding) % 2:
         raise ShapeError(f"flat padding needs an even number of values, got {tuple(padding)}")
     if len(padding) // 2 > ndim:
         raise ShapeError(f"flat padding {tuple(padding)} is for {len(padding) // 2} axes, there are {ndim}")
+    padding = as_ints("a number of padding", padding)
     pairs = tuple((padding[i], padding[i + 1]) for i in range(0, len(padding), 2))[::-1]
     return ((0, 0),) * (ndim - len(pairs)) + pairs
 
@@ -138,13 +141,21 @@ class PadMixin(ElementwiseMixin, ArrangeMixin):
         dtype = least_upper_dtype(*(t.dtype for t in items))
         return [t.cast(dtype) for t in items]
 
+    def _joined(self, what: str, args: tuple[Self, ...]) -> list[Self]:
+        """Self and ``args``, which must be nodes too."""
+        items: list[Self] = list(argfix(self, *args))
+        for t in items:
+            if not isinstance(t, PadMixin):
+                raise TypeError(f"{what} joins tensors, got {type(t).__name__} {t!r}: give them one by one")
+        return items
+
     def cat(self, *args: Self, dim: int = 0) -> Self:
         """Self and ``args`` one after the other along ``dim``.
 
         Raises:
             ShapeError: other axes differ.
         """
-        items: list[Self] = list(argfix(self, *args))
+        items = self._joined("cat", args)
         first, *rest = items
         dim = first._resolve_dim(dim)
         others = [t.shape[:dim] + t.shape[dim + 1:] if t.ndim == first.ndim else None for t in (first, *rest)]
@@ -169,8 +180,7 @@ class PadMixin(ElementwiseMixin, ArrangeMixin):
         Raises:
             ShapeError: the shapes differ.
         """
-        parts: list[Self] = list(argfix(self, *args))
-        first, *rest = parts
+        first, *rest = self._joined("stack", args)
         if not all(same_shape(t.shape, first.shape) for t in rest):
             raise ShapeError(f"stack needs equal shapes, got {[t.shape for t in (first, *rest)]}")
         dim = first._resolve_dim(dim, extra=True)
@@ -178,17 +188,17 @@ class PadMixin(ElementwiseMixin, ArrangeMixin):
 
     def hstack(self, *args: Self) -> Self:
         """Joined along axis 1, nodes of one axis along axis 0; 0-d ones count as 1-d."""
-        items: list[Self] = [t.reshape((1,)) if t.ndim == 0 else t for t in argfix(self, *args)]
+        items: list[Self] = [t.reshape((1,)) if t.ndim == 0 else t for t in self._joined("hstack", args)]
         return items[0].cat(*items[1:], dim=0 if items[0].ndim == 1 else 1)
 
     def vstack(self, *args: Self) -> Self:
         """Joined along axis 0; nodes of less than two axes are rows."""
-        items: list[Self] = [t.reshape((1, t.numel())) if t.ndim < 2 else t for t in argfix(self, *args)]
+        items: list[Self] = [t.reshape((1, t.numel())) if t.ndim < 2 else t for t in self._joined("vstack", args)]
         return items[0].cat(*items[1:], dim=0)
 
     def dstack(self, *args: Self) -> Self:
         """Joined along axis 2; axes missing behind are added, rows get one in front first."""
-        rows: list[Self] = [t.reshape((1, t.numel())) if t.ndim < 2 else t for t in argfix(self, *args)]
+        rows: list[Self] = [t.reshape((1, t.numel())) if t.ndim < 2 else t for t in self._joined("dstack", args)]
         items = [t.unsqueeze(-1) if t.ndim == 2 else t for t in rows]
         return items[0].cat(*items[1:], dim=2)
 
@@ -200,7 +210,9 @@ class PadMixin(ElementwiseMixin, ArrangeMixin):
         """
         if indexing not in ("ij", "xy"):
             raise ValueError(f"unknown indexing {indexing!r}: use 'ij' or 'xy'")
-        items = list(argfix(self, *args))
+        items = self._joined("meshgrid", args)
+        if any(t.ndim > 1 for t in items):
+            raise ShapeError(f"meshgrid takes 1-d coordinates, got shapes {[t.shape for t in items]}")
         if len(items) == 1:
             return tuple(items)
         order = (1, 0, *range(2, len(items))) if indexing == "xy" else tuple(range(len(items)))
@@ -221,7 +233,7 @@ class PadMixin(ElementwiseMixin, ArrangeMixin):
         if dims is None:
             return self.flatten().roll(shifts, 0).reshape(self.shape)
         axes = make_tuple(dims, 1)
-        amounts = make_tuple(shifts, 1)
+        amounts = as_ints("a shift of roll", make_tuple(shifts, 1))
         if len(axes) != len(amounts):
             raise ShapeError(f"roll needs one shift for each axis, got shifts {amounts} for axes {axes}")
         x = self
@@ -246,6 +258,7 @@ class PadMixin(ElementwiseMixin, ArrangeMixin):
         if self.ndim != 1:
             raise ShapeError(f"diag makes a matrix of 1-d nodes and reads 2-d ones, got shape {self.shape}: use "
                              "diagonal() for more axes")
+        [diagonal] = as_ints("the number of a diagonal", (diagonal,))
         n = self.shape[0]
         rows = self.reshape((n, 1)).pad((None, (0, n)))
         square = rows.reshape((n * (n + 1),)).shrink(((0, n * n),)).reshape((n, n))

@@ -80,13 +80,33 @@ class ReduceMixin(ActivationMixin, MovementMixin):
         return (self if dtype is None else self.cast(to_dtype(dtype)))._reduce(Ops.MUL, axis, keepdim)
 
     def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """Largest element; NaN wins."""
-        return self._reduce(Ops.MAX, axis, keepdim)
+        """Largest element; NaN wins.
+
+        Raises:
+            ShapeError: there is none, because an axis is empty.
+        """
+        self._check_elements("max", axis)
+        return self._largest(axis, keepdim)
 
     def min(self, axis: Axes = None, keepdim: bool = False) -> Self:
-        """Smallest element; NaN wins."""
+        """Smallest element; NaN wins.
+
+        Raises:
+            ShapeError: there is none, because an axis is empty.
+        """
+        self._check_elements("min", axis)
         x = self.cast(strong_dtype(self.dtype)) if self.dtype.is_weak else self
-        return x._reversed_order()._reduce(Ops.MAX, axis, keepdim)._reversed_order()
+        return x._reversed_order()._largest(axis, keepdim)._reversed_order()
+
+    def _largest(self, axis: Axes = None, keepdim: bool = False) -> Self:
+        """``max``, with the lowest value of the dtype for that of an empty axis."""
+        return self._reduce(Ops.MAX, axis, keepdim)
+
+    def _check_elements(self, what: str, axis: Axes) -> None:
+        axes = self._axes(axis)
+        if any(isinstance(n := self.shape[a], int) and n == 0 for a in axes):
+            raise ShapeError(f"{what} over axes {axes} of shape {self.shape} has no elements to choose from: check for "
+                             "an empty axis first, or pad it with the value it should give")
 
     def any(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """Whether some element is not zero."""

@@ -99,7 +99,7 @@ class ScanMixin(ReduceMixin, PadMixin, CreationMixin):
     def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
         """``log(sum(exp(self)))`` without overflow."""
         x = self._float_operand()
-        top = x.max(axis, keepdim=True).detach()
+        top = x._largest(axis, keepdim=True).detach()
         top = top.isfinite().where(top, 0)
         ret = (x - top).exp().sum(axis, keepdim).log()
         return ret + (top if keepdim else top.reshape(ret.shape))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhost.dtype import dtypes
 from tinyhost.errors import DTypeError, ShapeError
+from tinyhost.mixin.movement import as_ints
 from tinyhost.mixin.sint import broadcast_shape, resolve
 from tinyhost.mixin.sorting import SortMixin
 from tinyhost.ops import Ops
@@ -25,7 +26,7 @@ class SelectMixin(SortMixin):
 
     def _index_like(self, dim: int, index: Self, what: str) -> tuple[int, Self]:
         """Checked axis and index of a gather or scatter; narrow indices are widened so that they compare."""
-        dim = self._resolve_dim(dim)
+        dim, index = self._resolve_dim(dim), self.ufix(index)
         if not index.dtype.is_int:
             raise DTypeError(f"{what} needs an integer index, got {index.dtype}")
         if index.ndim != self.ndim:
@@ -47,7 +48,7 @@ class SelectMixin(SortMixin):
             DTypeError: the index is not made of integers.
             ShapeError: it has more than one axis.
         """
-        dim = self._resolve_dim(dim)
+        dim, index = self._resolve_dim(dim), self.ufix(index)
         if not index.dtype.is_int:
             raise DTypeError(f"index_select needs an integer index, got {index.dtype}: cast it to int32")
         if index.ndim > 1:
@@ -77,6 +78,7 @@ class SelectMixin(SortMixin):
         """1 at the position that self holds, else 0, along a new last axis."""
         if not self.dtype.is_int:
             raise DTypeError(f"one_hot needs integers, got {self.dtype}")
+        [num_classes] = as_ints("a number of classes", (num_classes,))
         if num_classes < 0:
             raise ShapeError(f"one_hot needs a number of classes that is not negative, got {num_classes}")
         x = self if self.dtype.bitsize in (32, 64) else self.cast(dtypes.int32)
@@ -100,8 +102,9 @@ class SelectMixin(SortMixin):
             DTypeError, ShapeError: index or source do not fit.
         """
         dim, index = self._index_like(dim, index, what)
-        if not isinstance(src, type(self)):
+        if isinstance(src, (bool, int, float)):
             src = self._const(src, self.dtype)._broadcast_to(index.shape)
+        src = self.ufix(src)
         if src.dtype is not self.dtype:
             raise DTypeError(f"{what} source of {src.dtype} into {self.dtype}: cast one of them")
         if src.ndim != index.ndim or not all(resolve(i <= s) for i, s in zip(index.shape, src.shape)):
@@ -126,7 +129,7 @@ class SelectMixin(SortMixin):
             return self._scatter_combined(dim, index, src, "sum" if reduce == "add" else "prod", True)
         hit, value = self._scatter_hits(dim, index, src)
         number = (self._iota(hit.shape[-1]) + 1).cast(dtypes.int32)
-        last = hit.where(number, 0).max(-1, keepdim=True)
+        last = hit.where(number, 0)._largest(-1, keepdim=True)
         chosen = (hit & number.eq(last)).where(value, value._const(0, self.dtype))
         combined = chosen._reduce(Ops.MAX if self.dtype is dtypes.bool else Ops.ADD, -1)
         return (last.squeeze(-1) > 0).where(combined, self)
@@ -166,7 +169,7 @@ class SelectMixin(SortMixin):
         if reduce == "amax":
             return given._reduce(Ops.MAX, -1).maximum(own)
         if reduce == "amin":
-            return given.min(-1).minimum(own)
+            return given._reversed_order()._largest(-1)._reversed_order().minimum(own)
         total = given._reduce(Ops.ADD, -1) + own
         if reduce == "sum":
             return total

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhost.dtype import dtypes, least_upper_dtype, strong_dtype
 from tinyhost.errors import ShapeError
 from tinyhost.helpers import ceildiv, prod
+from tinyhost.mixin.movement import as_ints
 from tinyhost.mixin.scan import ScanMixin
 from tinyhost.mixin.sint import broadcast_shape
 
@@ -145,6 +146,7 @@ class SortMixin(ScanMixin):
             ShapeError: the axis has fewer than ``k`` elements.
         """
         dim = self._resolve_dim(dim)
+        [k] = as_ints("the number of elements for topk", (k,))
         if k < 0:
             raise ShapeError(f"topk of {k} elements: give a number that is not negative")
         if self.ndim and k > self.shape[dim]:

@@ -63,13 +63,17 @@ class Optimizer:
         """Numbers of the parameters that one vector holds: those of one state dtype and device."""
         groups: dict[Any, list[int]] = {}
         for i, p in enumerate(self.params):
-            groups.setdefault((_state_dtype(p), p.device), []).append(i)
+            groups.setdefault((_state_dtype(p), p.device) if isinstance(p.device, str) else i, []).append(i)
         return list(groups.values())
 
     def _joined(self, tensors: Sequence[Tensor], group: list[int]) -> Tensor:
         """The tensors of a group as one at the state's dtype: itself, or flat and one after the other."""
         parts = [tensors[i].cast(_state_dtype(self.params[i])) for i in group]
-        return parts[0].flatten().cat(*(t.flatten() for t in parts[1:])) if self.fused else parts[0]
+        return parts[0].flatten().cat(*(t.flatten() for t in parts[1:])) if self._flat(group) else parts[0]
+
+    def _flat(self, group: list[int]) -> bool:
+        """Whether the group is one vector; what is spread over devices stays as it is."""
+        return self.fused and isinstance(self.params[group[0]].device, str)
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
@@ -106,7 +110,7 @@ class Optimizer:
         for k, group in enumerate(self._groups):
             w = self._joined(values, group)
             new = w - self._update(k, w, self._joined(grads, group))
-            if self.fused:
+            if self._flat(group):
                 sizes = [prod(self.params[i].shape) for i in group]
                 pieces: Sequence[Tensor] = new.contiguous().split(sizes)
             else:
@@ -124,8 +128,10 @@ class Optimizer:
         out = []
         for group in self._groups:
             first = self.params[group[0]]
-            shape = (sum(prod(self.params[i].shape) for i in group),) if self.fused else first.shape
-            out.append(Tensor.zeros(*shape, dtype=_state_dtype(first), device=first.device))
+            dtype = _state_dtype(first)
+            size = sum(prod(self.params[i].shape) for i in group)
+            out.append(Tensor.zeros(size, dtype=dtype, device=first.device) if self._flat(group) else
+                       first.zeros_like(dtype=dtype))
         return out
 
 

@@ -21,6 +21,9 @@ __all__ = ["StateDictError", "TensorIO", "accept_filename", "get_parameters", "g
            "safe_load", "safe_load_metadata", "safe_save", "tar_extract", "torch_load", "zip_extract"]
 
 
+BATCH_BYTES, BATCH_TENSORS = 1 << 28, 128  # that are given at once
+
+
 class StateDictError(ShapeError, KeyError):
     """The names or shapes of a state dict do not fit the model."""
 
@@ -111,20 +114,41 @@ def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = Tr
     missing = sorted(own.keys() - state_dict.keys()) if strict else []
     unexpected = sorted(map(str, state_dict.keys() - own.keys()))
     given = {name: old for name, old in own.items() if name in state_dict}
-    wrong = [f"Shape mismatch in layer `{name}`: Expected shape {old.shape}, but found {state_dict[name].shape} in "
-             "state dict." for name, old in given.items() if state_dict[name].shape != old.shape]
+    wrong = [text for name, old in given.items() if (text := _wrong(name, old, state_dict[name]))]
     if missing or wrong:
         raise StateDictError(_misfit(missing, unexpected, wrong))
     if unexpected and DEBUG.value >= 1:
         print(f"warning: unused weights in state_dict {unexpected}")
-    for name in tqdm(list(given), desc="loading weights", disable=not verbose or DEBUG.value < 1):
-        old = given[name]
-        old.replace(state_dict[name].shard_like(old).cast(old.dtype))
+    for batch in tqdm(_batches(given), desc="loading weights", disable=not verbose or DEBUG.value < 1):
+        for name in batch:
+            given[name].replace(state_dict[name].shard_like(given[name]).cast(given[name].dtype))
         if realize:
-            old.realize()
-        if consume:
+            Tensor.realize(*(given[name] for name in batch))
+        for name in batch if consume else ():
             del state_dict[name]
     return list(given.values())
+
+
+def _batches(tensors: dict[str, Tensor]) -> list[list[str]]:
+    """Names in groups that are worth a realization: each looks at all live tensors once."""
+    out, room, left = list[list[str]](), 0, 0
+    for name, t in tensors.items():
+        size = int(t.nbytes())
+        if not out or left == 0 or room < size:
+            out.append([])
+            room, left = BATCH_BYTES, BATCH_TENSORS
+        out[-1].append(name)
+        room, left = room - size, left - 1
+    return out
+
+
+def _wrong(name: str, old: Tensor, new: Any) -> str:
+    """Why ``new`` cannot be the value of ``old``; nothing if it can."""
+    if not isinstance(new, Tensor):
+        return f"`{name}` is a {type(new).__name__}, not a tensor."
+    if new.shape != old.shape:
+        return f"Shape mismatch in layer `{name}`: Expected shape {old.shape}, but found {new.shape} in state dict."
+    return ""
 
 
 def _misfit(missing: list[str], unexpected: list[str], wrong: list[str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tinyhost.errors import DTypeError, ScheduleError
 from tinyhost.helpers import prod
 from tinyhost.uop import Ops, UOp
+from tinyhost.uop.sharding import stored_axis
 
 
 class ArgumentError(ScheduleError, TypeError):
@@ -16,17 +17,29 @@ class ArgumentError(ScheduleError, TypeError):
 
 
 def flat_storage(arg: UOp) -> UOp:
-    """``arg`` padded to its largest shape and flattened: the form in which a body's PARAM sees it."""
+    """``arg`` padded to its largest shape and flattened: the form in which a body's PARAM sees it.
+
+    Of a value that is split over devices, that is what each device holds.
+    """
+    axis = stored_axis(arg)
+    arg = arg if axis is None else arg.own_shard(axis)
     shape, most = arg.shape, arg.max_shape
     padded = arg if shape == most else arg._mop(Ops.PAD, tuple((0, d) for d in most))
     return padded._mop(Ops.RESHAPE, (prod(most),))
+
+
+def _held(arg: UOp) -> tuple[int, ...]:
+    """The largest shape of what one device holds."""
+    axis = stored_axis(arg)
+    count = len(arg.device) if axis is not None and arg.device is not None else 1
+    return tuple(d // count if i == axis else d for i, d in enumerate(arg.max_shape))
 
 
 def _checked(i: int, param: UOp, arg: UOp) -> UOp:
     if param.arg.size is None:
         if arg.shape != ():
             raise ArgumentError(f"arg {i} shape mismatch: expected scalar, got {arg.shape}")
-    elif prod(arg.max_shape) != param.arg.size or (arg.shape == () and param.arg.size != 1):
+    elif prod(_held(arg)) != param.arg.size or (arg.shape == () and param.arg.size != 1):
         raise ArgumentError(f"arg {i} shape mismatch: expected size {param.arg.size}, got {arg.shape}")
     if param.dtype is not arg.dtype:
         raise DTypeError(f"arg {i} dtype mismatch: expected {param.dtype}, got {arg.dtype}")

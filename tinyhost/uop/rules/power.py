@@ -58,9 +58,10 @@ def _quotient(a: UOp, b: Pair) -> Pair:
 
 def _exp2_pair(high: UOp, low: UOp, fmt: Format) -> UOp:
     """2**(high + low)."""
-    high = kept_within(high, *fmt.exp2_range)
-    pattern, n = round_to_int(high, fmt)
-    return times_power_of_2(exp2_of_fraction(add(sub(high, n), low), fmt), pattern, fmt)
+    kept = kept_within(high, *fmt.exp2_range)
+    pattern, n = round_to_int(kept, fmt)
+    low = where(differs(kept, high), UOp.const(0.0, fmt.dtype), low)
+    return times_power_of_2(exp2_of_fraction(add(sub(kept, n), low), fmt), pattern, fmt)
 
 
 def _of_magnitude(size: UOp, y: UOp, fmt: Format) -> UOp:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tinyhost.io.onnx.call import HOST_LIMIT
-from tinyhost.io.onnx.ops.shape import equal_sizes, expanded_shape, ints, positive_axes, slices, target_shape
+from tinyhost.io.onnx.ops.shape import equal_sizes, expanded_shape, ints, positive_axes, shape_of, slices, target_shape
 from tinyhost.io.onnx.registry import host_op
 from tinyhost.io.onnx.types import STRING, Array, array_element, element
 
@@ -104,7 +104,7 @@ def cast(x: Array, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any
 @host_op("Reshape", since=5)
 def reshape(x: Array, shape: Array, *, allowzero: int = 0) -> Array:
     """Under another shape."""
-    return x.reshape(target_shape(x.shape, ints(shape), allowzero))
+    return x.reshape(target_shape(x.shape, shape_of(shape), allowzero))
 
 
 @host_op("Flatten")
@@ -135,7 +135,7 @@ def squeeze_attribute(x: Array, *, axes: list[int] | None = None) -> Array:
 @host_op("Unsqueeze", since=13)
 def unsqueeze(x: Array, axes: Array) -> Array:
     """With new axes."""
-    return np.expand_dims(x, tuple(positive_axes(ints(axes), x.ndim + axes.size)))
+    return np.expand_dims(x, tuple(positive_axes(shape_of(axes), x.ndim + axes.size)))
 
 
 @host_op("Unsqueeze", since=1)
@@ -182,7 +182,7 @@ def split(x: Array, split: Array | None = None, *, axis: int = 0, num_outputs: i
 @host_op("Expand")
 def expand(x: Array, shape: Array) -> Any:
     """Broadcast, while the result is small."""
-    new = expanded_shape(x.shape, ints(shape))
+    new = expanded_shape(x.shape, shape_of(shape))
     return np.broadcast_to(x, new).copy() if math.prod(new) <= HOST_LIMIT else NotImplemented
 
 
@@ -198,7 +198,7 @@ def tile(x: Array, repeats: Array) -> Any:
 @host_op("ConstantOfShape")
 def constant_of_shape(shape: Array, *, value: Array | None = None) -> Any:
     """One integer at a small shape; larger ones and floats are left to the device."""
-    extents = tuple(ints(shape))
+    extents = tuple(shape_of(shape))
     fill = np.zeros(1, np.float32) if value is None else value.reshape(1)
     if fill.dtype.kind not in "iub" or len(extents) > 1 or min(extents, default=0) < 0 \
             or math.prod(extents) > HOST_LIMIT:

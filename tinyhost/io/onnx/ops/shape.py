@@ -15,9 +15,23 @@ from tinyhost.io.onnx.types import Array, array_element, element_of, from_array
 from tinyhost.tensor import Tensor
 
 
+RANK_LIMIT = 64  # axes of a tensor
+
+
 def ints(a: Array | None) -> list[int]:
     """The numbers of a host input."""
     return [] if a is None else [int(v) for v in np.asarray(a).reshape(-1)]
+
+
+def shape_of(a: Array) -> list[int]:
+    """The extents that a host input asks for.
+
+    Raises:
+        ValueError: more axes than any tensor has.
+    """
+    if a.size > RANK_LIMIT:
+        raise ValueError(f"a tensor of {a.size} axes is asked for, {RANK_LIMIT} are possible")
+    return ints(a)
 
 
 def positive_axes(axes: list[int], ndim: int) -> list[int]:
@@ -82,7 +96,7 @@ def reshape_attribute(x: Tensor, *, shape: list[int] | None = None, consumed_inp
 @op("Reshape", since=5, host="shape")
 def reshape(x: Tensor, shape: Array, *, allowzero: int = 0) -> Tensor:
     """The elements under another shape."""
-    return x.reshape(target_shape(x.shape, ints(shape), allowzero))
+    return x.reshape(target_shape(x.shape, shape_of(shape), allowzero))
 
 
 @op("Flatten")
@@ -136,7 +150,7 @@ def unsqueeze_attribute(x: Tensor, *, axes: list[int]) -> Tensor:
 @op("Unsqueeze", since=13, host="axes")
 def unsqueeze(x: Tensor, axes: Array) -> Tensor:
     """With new axes of extent 1."""
-    return _unsqueezed(x, ints(axes))
+    return _unsqueezed(x, shape_of(axes))
 
 
 @op("Concat")
@@ -238,7 +252,7 @@ def expanded_shape(old: tuple[int, ...], asked: list[int]) -> tuple[int, ...]:
 @op("Expand", host="shape")
 def expand(x: Tensor, shape: Array) -> Tensor:
     """Broadcast to ``shape``, which may have extents of 1 itself."""
-    new = expanded_shape(x.shape, ints(shape))
+    new = expanded_shape(x.shape, shape_of(shape))
     if 0 in new and 0 not in x.shape:
         return x.reshape((1,) * (len(new) - x.ndim) + x.shape).shrink(
             tuple((0, 0) if n == 0 else None for n in new)).expand(new)
@@ -381,7 +395,7 @@ def constant(*, value: Any = None, sparse_value: Any = None, value_int: Any = No
 @op("ConstantOfShape", raw=True, host="shape")
 def constant_of_shape(shape: Array, *, value: Array | None = None) -> Any:
     """One value at a shape."""
-    extents = tuple(ints(shape))
+    extents = tuple(shape_of(shape))
     if any(s < 0 for s in extents):
         raise ValueError(f"shape {list(extents)} has a negative extent")
     fill = np.zeros(1, np.float32) if value is None else value.reshape(1)
