@@ -34,6 +34,7 @@ def fetch(url: str | Path, name: str | None = None, subdir: str | None = None, g
     Raises:
         DownloadError: the server has no such file, cannot be reached, or sends less than it announced.
     """
+    import hashlib
     if isinstance(url, Path) or not url.startswith(_SCHEMES):
         return Path(url)
     kept = name or hashlib.sha256(url.encode()).hexdigest() + (".unpacked" if gunzip else "")
@@ -47,6 +48,11 @@ def fetch(url: str | Path, name: str | None = None, subdir: str | None = None, g
 def _download(url: str, path: Path, gunzip: bool) -> None:
     import urllib.error
     import urllib.request  # here, since they load much and few programs download
+    # here, because these modules cost more than the rest of the package and few programs need them
+    import shutil
+    import tempfile
+    import urllib.error
+    import urllib.request
     handle, partial = tempfile.mkstemp(dir=path.parent, prefix=".partial-")
     try:
         with os.fdopen(handle, "wb") as out:
@@ -68,6 +74,8 @@ def _download(url: str, path: Path, gunzip: bool) -> None:
 
 
 def _unpack(url: str, path: Path) -> None:
+    import gzip
+    import shutil
     unpacked = path.with_suffix(".unpacked")
     try:
         with gzip.open(path) as packed, unpacked.open("wb") as out:

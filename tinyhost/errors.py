@@ -28,7 +28,8 @@
     |-- JitError(RuntimeError)
     |-- PlacementError(RuntimeError)          operands lie on different devices
     |-- GradientError(RuntimeError)           there is no gradient, or none that is right
-    |-- CallError(TypeError)                  arguments do not fit the parameters of a function
+    |-- CallError(TypeError)                  arguments or results do not fit a function
+    |-- FunctionError(RuntimeError)           a function reads what it was not given
     |-- ExchangeError(BufferError)            memory cannot be shared with another library
     |-- DownloadError(OSError)                a file of the network cannot be had
     `-- OutOfMemory(MemoryError)
@@ -185,7 +186,11 @@ class GradientError(TinyhostError, RuntimeError):
 
 
 class CallError(TinyhostError, TypeError):
-    """Number or shape of a call's arguments do not fit the parameters of its body."""
+    """Arguments of a call do not fit the parameters of its body in number or shape, or a result is no tensor."""
+
+
+class FunctionError(TinyhostError, RuntimeError):
+    """A traced function reads tensors that are not among its arguments."""
 
 
 class ExchangeError(TinyhostError, BufferError):

@@ -16,6 +16,7 @@ from tinyhost._tensor.core import TensorCore
 from tinyhost.device import Device
 from tinyhost.dtype import strong_dtype
 from tinyhost.env import Context
+from tinyhost.errors import CallError, FunctionError
 from tinyhost.ops import AddrSpace, Ops
 from tinyhost.rng import state
 from tinyhost.tensor import Tensor
@@ -36,7 +37,7 @@ def function(fxn: Callable[..., Any] | None = None, *, precompile: bool = False,
             gradient (or None) for each argument of the call.
 
     Raises:
-        RuntimeError: at the call, if there are implicit inputs and ``allow_implicit`` is false.
+        FunctionError: at the call, if there are implicit inputs and ``allow_implicit`` is false.
     """
     if fxn is None:
         return functools.partial(function, precompile=precompile, precompile_backward=precompile_backward,
@@ -106,10 +107,11 @@ def _body(name: str, outputs: list[UOp], inputs: list[UOp], newest: int,
     random = {t.uop.buf_uop for t in (*state.keys.values(), *state.counters.values())}
     implicit = [u for u in hidden if u not in random and (u.arg.slot < newest or u.is_realized)]
     if implicit and not allow_implicit:
-        raise RuntimeError(f"function {name} has {len(implicit)} implicit buffer(s), but allow_implicit=False: pass "
-                           "the tensors that it reads as arguments")
+        raise FunctionError(f"function {name} has {len(implicit)} implicit buffer(s), but allow_implicit=False: pass "
+                            "the tensors that it reads as arguments")
     extra = {u: u.param_like(len(arguments) + i) for i, u in enumerate(hidden)}
-    return without_identity(body.substitute(extra, walk=True)), [*(u.cast(strong_dtype(u.dtype)) for u in arguments), *hidden]
+    strong = [u.cast(strong_dtype(u.dtype)) for u in arguments]
+    return without_identity(body.substitute(extra, walk=True)), [*strong, *hidden]
 
 
 def _with_params(body: UOp, arguments: list[UOp]) -> UOp:
@@ -135,7 +137,7 @@ def _flattened(x: Any, out: list[Tensor]) -> Any:
         return items if isinstance(x, list) else type(x)(*items) if hasattr(x, "_fields") else tuple(items)
     if isinstance(x, dict):
         return {k: _flattened(v, out) for k, v in x.items()}
-    raise TypeError(f"a traced function returns tensors, or tuples, lists and dicts of them, got {type(x).__name__}")
+    raise CallError(f"a traced function returns tensors, or tuples, lists and dicts of them, got {type(x).__name__}")
 
 
 def _rebuilt(shape: Any, results: Any) -> Any:

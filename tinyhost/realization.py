@@ -14,6 +14,7 @@ from tinyhost._tensor.registry import live_tensors
 from tinyhost._tensor.views import family_of
 from tinyhost.device import Buffer, Device, caps_of
 from tinyhost.device.buffer import buffer_of, has_storage
+from tinyhost.device.multibuffer import MultiBuffer
 from tinyhost.engine.capture import recorder
 from tinyhost.engine.effects import Effects
 from tinyhost.engine.hazards import STORED, VIEWS, is_storage, overwritten, readers, under_views
@@ -139,7 +140,7 @@ def waiting_stores() -> dict[UOp, TensorCore]:
     return {base: t for t, u in _lazy() if (base := under_views(u)).op is Ops.AFTER and not base.is_bound_var}
 
 
-def settle(used: Collection[Buffer], written: Collection[Buffer]) -> None:
+def settle(used: Collection[Buffer | MultiBuffer], written: Collection[Buffer | MultiBuffer]) -> None:
     """Before code outside of this module reads ``used`` and writes ``written`` (owners of memory): run the stores
     that wait for any of them, and compute what still reads what will be written."""
     history.forget([u for u in history.readers_known() if has_storage(u) and buffer_of(u).base in written])
@@ -174,5 +175,7 @@ def read(tensor: TensorCore) -> Buffer:
         u = _compute({u: None})[u]
         region = region_of(u)
         assert region is not None, f"storage was made for {u.op}"
-    buffer = buffer_of(region.root).ensure_allocated()
+    buffer = buffer_of(region.root)
+    assert isinstance(buffer, Buffer), "a value that is read lies on one device"
+    buffer.ensure_allocated()
     return buffer if region.whole else buffer.view(region.size, region.dtype, region.start)

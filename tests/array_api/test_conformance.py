@@ -7,6 +7,7 @@ import array_api_strict as sx
 import pytest
 
 import tinyhost.array_api as xp
+from tinyhost import Context
 
 from . import elementwise as elementwise
 from . import functions as functions
@@ -26,6 +27,13 @@ def test_row(row: Entry) -> None:
         return
     with pytest.raises(Exception):  # noqa: B017  any way to fail is the deviation
         row.check()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("row", ENTRIES, ids=lambda e: f"{e.section}: {e.key}")
+def test_row_on_the_reference_device(row: Entry) -> None:
+    with Context(DEV="PYTHON"):
+        test_row(row)
 
 
 def test_rows_are_unique_and_deviations_exist() -> None:

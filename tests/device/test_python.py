@@ -344,7 +344,7 @@ def test_arches_are_data():
     widths = {a: capabilities(Target("PYTHON", "", a)).vector_bytes for a in ARCHES}
     assert widths == {"": 0, "gpu": 0, "gpu32": 0, "x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64}
     assert not capabilities(Target("PYTHON", "", "x86-64-v3")).grid
-    with pytest.raises(TargetError, match="PYTHON has no arch 'z80': use one of gpu, x86-64-v2, .*, or none"):
+    with pytest.raises(TargetError, match="PYTHON has no arch 'z80': use one of gpu, gpu32, x86-64-v2, .*, or none"):
         capabilities(Target("PYTHON", "", "z80"))
 
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from tinyhost import Tensor, dtypes
-from tinyhost.dtype import storage_fmt
+from tinyhost.dtype import _to_torch_dtype, storage_fmt
 
 STORED = [dt for dt in dtypes.all if dt.fmt is not None]
 
@@ -176,6 +176,16 @@ def test_ufuncs_make_tensors_or_say_why_not() -> None:
         a += x
 
 
+def test_other_functions_of_numpy_work_on_copies() -> None:
+    x, y = realized([[1.0, 2.0], [3.0, 4.0]]), realized([[5.0, 6.0]])
+    assert np.mean(x) == 2.5 and np.sum(x, axis=0).tolist() == [4, 6] and np.shape(x) == (2, 2) and np.ndim(x) == 2
+    assert np.concatenate([x, y]).tolist() == [[1, 2], [3, 4], [5, 6]] and np.allclose(x, x.numpy())
+    assert isinstance(np.linalg.inv(x), np.ndarray) and np.where(x > 2, x, 0).tolist() == [[0, 0], [3, 4]]
+    for call in (lambda: np.copyto(x, 0), lambda: np.fill_diagonal(x, 0), lambda: np.sum(y, axis=0, out=x[0])):
+        with pytest.raises(TypeError, match="would write into a copy of a Tensor"):
+            call()
+
+
 @pytest.mark.parametrize("scalar", [np.float32, np.float64, np.float16, np.int8, np.int64, np.uint8])
 def test_numpy_scalars_are_weak_as_python_ones(scalar) -> None:
     python = scalar(2).item()
@@ -261,3 +271,21 @@ def test_pickles_of_values_views_and_imports() -> None:
 def test_numbers_that_a_dtype_does_not_hold_are_infinite() -> None:
     assert Tensor([1e39, -1e39, 1.0], dtype=dtypes.float32).tolist() == [math.inf, -math.inf, 1.0]
     assert Tensor([1e5], dtype=dtypes.half).tolist() == [math.inf]
+
+
+@pytest.mark.parametrize("dtype", dtypes.all, ids=str)
+def test_tensors_of_torch_are_copied_with_their_dtype(dtype) -> None:
+    source = torch.tensor([[0, 1, 2], [3, 4, 1]]).to(_to_torch_dtype(dtype))
+    for given in (source, source.T, source[:, ::2], source[0, 0], source[:0]):
+        x = Tensor(given, device="CPU")
+        want = given.to(torch.float64).tolist()
+        assert x.dtype is dtype and x.shape == given.shape and x.tolist() == want
+    x = Tensor(source, device="CPU", dtype=dtypes.float32)
+    before = source.to(torch.float64).tolist()
+    source.view(torch.uint8)[...] = 0
+    assert x.tolist() == before and x.dtype is dtypes.float32
+
+
+def test_tensors_of_torch_that_it_does_not_share() -> None:
+    with pytest.raises(RuntimeError, match="requires grad"):
+        Tensor(torch.ones(2, requires_grad=True))

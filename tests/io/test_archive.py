@@ -60,6 +60,25 @@ def test_tar(tmp_path: Path, format: int):
     assert {k: bytes(t.data()) for k, t in found.items()} == content and found["a.txt"].device.startswith("DISK:")
 
 
+@pytest.mark.parametrize("format", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_links_of_tar(tmp_path: Path, format: int):
+    long = "x" * (90 if format == tarfile.USTAR_FORMAT else 300)
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=format) as t:
+        for name in ("a", long):
+            info = tarfile.TarInfo(name)
+            info.size = 3
+            t.addfile(info, io.BytesIO(b"abc" if name == "a" else b"def"))
+        for name, target, kind in (("hard", "a", tarfile.LNKTYPE), ("far", long, tarfile.LNKTYPE),
+                                   ("soft", "a", tarfile.SYMTYPE), ("lost", "none", tarfile.LNKTYPE)):
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, target
+            t.addfile(info)
+    (tmp_path / "f").write_bytes(out.getvalue())
+    found = {k: bytes(t.data()) for k, t in tar_extract(tmp_path / "f").items()}
+    assert found == {"a": b"abc", long: b"def", "hard": b"abc", "far": b"def"}
+
+
 def patched(raw: bytes, signature: bytes, offset: int, value: bytes) -> bytes:
     """``raw`` with bytes behind the last ``signature`` replaced."""
     at = raw.rindex(signature) + offset

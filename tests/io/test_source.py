@@ -5,12 +5,16 @@ import io
 import json
 import os
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tinyhost import Tensor
 from tinyhost.errors import DTypeError
+from tinyhost.io import gguf_load, npy_load, npy_save, npz_load, npz_save, tar_extract, torch_load, zip_extract
+from tinyhost.io.safetensors import safe_load, safe_save
 from tinyhost.io.source import Cursor, Source, TensorIO, accept_filename, atomic_file
 
 
@@ -76,3 +80,24 @@ def test_an_atomic_file_keeps_the_old_one_on_errors(tmp_path: Path):
         f.write(b"new")
         assert (tmp_path / "f").read_bytes() == b"old"
     assert (tmp_path / "f").read_bytes() == b"new" and os.listdir(tmp_path) == ["f"]
+
+
+@pytest.mark.parametrize("load", [gguf_load, npy_load, npz_load, safe_load, tar_extract, torch_load, zip_extract])
+def test_what_is_no_file(tmp_path: Path, load: Callable[[Any], Any]):
+    for bad in (b"content", 3, None, [1, 2]):
+        with pytest.raises(TypeError, match=f"needs a path or a tensor of the file's bytes, got a {type(bad).__name__}"
+                                            r": Tensor\(content\) makes one of bytes"):
+            load(bad)
+    with pytest.raises(DTypeError, match="needs the bytes of a file: a tensor of dtypes.uint8 with one axis, got"):
+        load(Tensor([1.0]))
+    with pytest.raises(FileNotFoundError, match="there is no file .*none"):
+        load(tmp_path / "none")
+
+
+def test_what_is_no_tensor(tmp_path: Path):
+    for save in (lambda: safe_save({"w": [1]}, tmp_path / "f"), lambda: npz_save({"w": [1]}, tmp_path / "f")):
+        with pytest.raises(TypeError, match=r"'w' is a list, not a tensor: Tensor\(...\) makes one"):
+            save()
+    with pytest.raises(TypeError, match="the tensor is a int, not a tensor"):
+        npy_save(3, tmp_path / "f")  # type: ignore[arg-type]
+    assert not os.listdir(tmp_path)

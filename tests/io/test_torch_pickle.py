@@ -302,6 +302,10 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "size outside": (rebuilt(size=b"K\x05\x85"), r"a tensor of size \(5,\), strides \(1,\), offset 0 does not lie in "
                                                  r"storage"),
     "huge size": (rebuilt(size=b"\x8a\x07" + b"\xff" * 6 + b"\x7f\x85"), "does not lie in storage"),
+    "too many repeats": (rebuilt(size=b"(" + b"\x8a\x06\0\0\0\0\0\x01" * 2 + b"t", stride=b"K\0K\0\x86"),
+                         r"a tensor of size \(1099511627776, 1099511627776\) has more elements than can be addressed"),
+    "no elements, but strides": (rebuilt(size=b"(" + b"\x8a\x06\0\0\0\0\0\x01" * 2 + b"K\0t",
+                                         stride=b"K\0K\0K\0\x87"), "has more elements than can be addressed"),
     "negative offset": (rebuilt(b"J\xff\xff\xff\xff"), "storage_offset must be a tuple of at most 64 sizes"),
     "negative stride": (rebuilt(stride=b"J\xff\xff\xff\xff\x85"), "stride must be a tuple of at most 64 sizes"),
     "size no tuple": (rebuilt(size=b"K\x02"), "size must be a tuple"),

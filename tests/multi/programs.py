@@ -1,7 +1,7 @@
 """Programs over sharded tensors, each beside the numpy program it must agree with.
 
 A program takes tensors and a function ``split(t, axis)`` that puts one on several devices; numpy gets the arrays. All
-inputs have axes of 12 elements, which 2, 3, 4 and 6 devices divide, and 60, which 5 divide too.
+inputs have axes of 12 elements, which 2, 3, 4 and 6 devices divide, and 60, which 5 divide too; 7 and 8 do not.
 """
 from __future__ import annotations
 

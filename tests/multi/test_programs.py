@@ -44,13 +44,20 @@ def test_split_along_columns_and_not_at_all(program: Program):
     check(program, 3, (1, None), realized=False)
 
 
+UNEVEN = [(p, (7, 8)[i % 2], ((0, 0), (1, 0), (1, 1))[i % 3]) for i, p in enumerate(AXES)]
+
+
+@pytest.mark.parametrize("program, count, axes", UNEVEN[::2], ids=lambda v: getattr(v, "name", str(v)))
+def test_shards_of_unequal_length(program: Program, count: int, axes: tuple[int, int]):
+    check(program, count, axes, realized=True)
+
+
 
 @pytest.mark.soak
-@pytest.mark.parametrize("count", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 6, 7])
 @pytest.mark.parametrize("program", AXES, ids=lambda p: p.name)
 def test_every_split(program: Program, count: int):
-    columns = 1 if 12 % count == 0 else None
-    for axes in [(0, 0), (0, columns), (columns, 0), (columns, columns), (None, 0), (None, None)]:
+    for axes in [(0, 0), (0, 1), (1, 0), (1, 1), (None, 0), (None, None)]:
         for algorithm in ({"RING": 0}, {"RING": 2}, {"ALL2ALL": 2}):
             with Context(**algorithm):
                 check(program, count, axes, realized=axes[0] == 0)

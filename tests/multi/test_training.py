@@ -207,7 +207,8 @@ def test_functions_of_values_on_several_devices():
 
 
 def test_gradients_through_realized_values():
-    a = Tensor(np.arange(12, dtype=np.float32).reshape(4, 3)).shard(names(2), 0).is_param_().realize()
-    h = (a * 2).realize()
-    (h * h).sum().backward()
-    assert (a.grad.numpy() == 8 * a.numpy()).all()
+    for rows, axis in ((4, 0), (5, 0), (5, 1), (3, None)):
+        a = Tensor(np.arange(rows * 3, dtype=np.float32).reshape(rows, 3)).shard(names(2), axis).is_param_().realize()
+        h = (a * 2).realize()
+        (h * h).sum().backward()
+        assert a.grad is not None and (a.grad.numpy() == 8 * a.numpy()).all()

@@ -266,3 +266,14 @@ def test_bad_arguments(name: str):
 def test_linear_of_a_wrong_size_names_both():
     with pytest.raises((ValueError, IndexError), match=r"3.*4|4.*3"):
         nn.Linear(4, 2)(Tensor.ones(5, 3)).realize()
+
+
+def test_attention_dropout_acts_in_training_only():
+    q = Tensor(data(1, 2, 4, 8))
+    plain = q.scaled_dot_product_attention(q, q)
+    close(q.scaled_dot_product_attention(q, q, dropout_p=1.0), torch.tensor(plain.numpy()))
+    with Context(TRAINING=1):
+        assert not q.scaled_dot_product_attention(q, q, dropout_p=1.0).numpy().any()
+        Tensor.manual_seed(1)
+        some = q.scaled_dot_product_attention(q, q, dropout_p=0.5).numpy()
+    assert some.any() and not np.allclose(some, plain.numpy())

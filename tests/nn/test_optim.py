@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tinyhost import Context, GlobalCounters, Tensor, dtypes, nn
+from tinyhost import Context, GlobalCounters, Tensor, TinyJit, dtypes, nn
 from tinyhost.nn.optim import LAMB, LARS, SGD, Adam, AdamW, Muon, Optimizer, OptimizerGroup
 
 STEPS = 6
@@ -112,13 +112,47 @@ def test_fused_needs_few_kernels():
     assert counts[3] < counts[1]
 
 
-@pytest.mark.parametrize("make", [lambda p, **k: LAMB(p, **k), lambda p, **k: LARS(p, **k), lambda p, **k: Muon(p, **k)])
+@pytest.mark.parametrize("make", [lambda p, **k: LAMB(p, **k), lambda p, **k: LARS(p, **k), lambda p,
+                                  **k: Muon(p, **k)])
 def test_rules_that_look_at_whole_tensors_are_not_fused(make: Callable[..., Optimizer]):
     with Context(FUSE_OPTIM=1):
         assert not make([Tensor.ones(2, 2)]).fused
     with pytest.raises(ValueError, match=r"(LAMB|LARS|Muon) cannot be fused: it (scales each tensor by its own norm|"
                                          r"orthogonalises each matrix); leave fused out"):
         make([Tensor.ones(2, 2)], fused=True)
+
+
+EVERY = {
+    "sgd": lambda p: SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1),
+    "adamw": lambda p: AdamW(p, lr=0.1),
+    "lamb": lambda p: LAMB(p, lr=0.1, weight_decay=0.1),
+    "lars": lambda p: LARS(p, lr=0.1),
+    "muon": lambda p: Muon(p, lr=0.1),
+    "fused": lambda p: Adam(p, lr=0.1, fused=True),
+    "group": lambda p: OptimizerGroup(SGD(p[:1], lr=0.1), AdamW(p[1:], lr=0.1)),
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_jitted_steps_are_the_eager_ones(name: str):
+    start = [np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3), np.linspace(2, 1, 6, dtype=np.float32).reshape(3, 2)]
+
+    def train(jit: bool) -> list[np.ndarray]:
+        params = [Tensor(p.copy()) for p in start]
+        opt = EVERY[name](params)
+
+        def step(x: Tensor) -> Tensor:
+            opt.zero_grad()
+            loss = ((params[0] @ params[1]) * x).sin().sum()
+            loss.backward()
+            opt.step()
+            return loss.realize()
+        call = TinyJit(step) if jit else step
+        with Context(TRAINING=1):
+            losses = [call(Tensor(np.full((2, 2), 0.3 * (i + 1), np.float32)).realize()).item() for i in range(5)]
+        return [np.array(losses), *(p.numpy() for p in params)]
+    for a, b in zip(train(True), train(False)):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
 # *** published rules in numpy ***

@@ -30,8 +30,10 @@ SCHEDULES: dict[str, Callable[[Any, Any], Any]] = {
     "restarts": lambda s, o: s.CosineAnnealingWarmRestarts(o, 6, eta_min=0.02),
     "restarts-longer": lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, 2),
     "one-cycle": lambda s, o: s.OneCycleLR(o, 0.5, total_steps=STEPS + 1),
-    "one-cycle-linear": lambda s, o: s.OneCycleLR(o, 0.5, epochs=13, steps_per_epoch=2, anneal_strategy="linear", pct_start=0.4),
-    "one-cycle-three-phases": lambda s, o: s.OneCycleLR(o, 0.5, total_steps=STEPS + 1, three_phase=True, div_factor=10.0),
+    "one-cycle-linear": lambda s, o: s.OneCycleLR(o, 0.5, epochs=13, steps_per_epoch=2, anneal_strategy="linear",
+                                                  pct_start=0.4),
+    "one-cycle-three-phases": lambda s, o: s.OneCycleLR(o, 0.5, total_steps=STEPS + 1, three_phase=True,
+                                                        div_factor=10.0),
     "warm-up": lambda s, o: s.SequentialLR(o, [s.LinearLR(o, 0.1, total_iters=5), s.CosineAnnealingLR(o, 15)], [5]),
     "three-in-turn": lambda s, o: s.SequentialLR(
         o, [s.ConstantLR(o, 0.5, total_iters=4), s.ExponentialLR(o, 0.9), s.StepLR(o, 3)], [4, 12]),
@@ -92,7 +94,8 @@ def test_inside_a_jitted_step():
     mine = ours.SequentialLR(opt, [ours.LinearLR(opt, 0.1, total_iters=3), ours.CosineAnnealingLR(opt, 6)], [3])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        other = theirs.SequentialLR(ref, [theirs.LinearLR(ref, 0.1, total_iters=3), theirs.CosineAnnealingLR(ref, 6)], [3])
+        other = theirs.SequentialLR(ref, [theirs.LinearLR(ref, 0.1, total_iters=3), theirs.CosineAnnealingLR(ref, 6)],
+                                    [3])
 
     @TinyJit
     def train(x: Tensor) -> Tensor:
@@ -151,7 +154,8 @@ BAD = {
     "start factor": (lambda o: ours.LinearLR(o, 0.0), "LinearLR needs a start_factor above 0 and up to 1, got 0.0"),
     "end factor": (lambda o: ours.LinearLR(o, 0.5, 1.5), "LinearLR needs an end_factor between 0 and 1, got 1.5"),
     "cycle length": (lambda o: ours.OneCycleLR(o, 0.1), "OneCycleLR needs total_steps of at least 2, or epochs and"),
-    "cycle strategy": (lambda o: ours.OneCycleLR(o, 0.1, 9, anneal_strategy="sin"), "unknown anneal_strategy 'sin': use"),
+    "cycle strategy": (lambda o: ours.OneCycleLR(o, 0.1, 9, anneal_strategy="sin"),
+                       "unknown anneal_strategy 'sin': use"),
     "cycle start": (lambda o: ours.OneCycleLR(o, 0.1, 9, pct_start=2.0), "pct_start between 0 and 1, got 2.0"),
     "milestones": (lambda o: ours.SequentialLR(o, [ours.StepLR(o, 2)], [3]), "got 1 schedules and 1 milestones"),
     "empty chain": (lambda o: ours.ChainedScheduler(o, []), "ChainedScheduler needs at least one schedule"),

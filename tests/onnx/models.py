@@ -8,6 +8,12 @@ import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 F, I = TensorProto.FLOAT, TensorProto.INT64
+# two trees: the first of three leaves, the second of two
+TREES: dict[str, Any] = dict(
+    nodes_treeids=[0] * 5 + [1] * 3, nodes_nodeids=[0, 1, 2, 3, 4, 0, 1, 2], nodes_featureids=[0, 1, 0, 0, 0, 1, 0, 0],
+    nodes_modes=["BRANCH_LEQ", "BRANCH_GT", "LEAF", "LEAF", "LEAF", "BRANCH_LT", "LEAF", "LEAF"],
+    nodes_values=[0.1, -0.2, 0.0, 0.0, 0.0, 0.3, 0.0, 0.0], nodes_truenodeids=[1, 3, 0, 0, 0, 1, 0, 0],
+    nodes_falsenodeids=[2, 4, 0, 0, 0, 2, 0, 0], nodes_missing_value_tracks_true=[1, 0, 0, 0, 0, 1, 0, 0])
 
 
 def value(name: str, shape: Sequence[Any] | None = None, kind: int = F) -> Any:

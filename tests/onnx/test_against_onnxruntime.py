@@ -13,7 +13,7 @@ ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: i
 from onnx import helper
 
 from tests.onnx.conformance import result_of
-from tests.onnx.models import model, node, value
+from tests.onnx.models import TREES, model, node, value
 from tinyhost.io.onnx import OnnxRunner
 
 rng = np.random.default_rng(7)
@@ -38,6 +38,7 @@ def case(op: str, inputs: list[Any], opset: int = 21, outputs: int = 1, name: st
          domain: str = "", version: int = 1, rtol: float = 1e-4, **attributes: Any) -> None:
     """A call of an operator; ``constants`` numbers the inputs that are initializers."""
     label = f"{op}-{opset if not domain else version}" + (f"-{name}" if name else "")
+    inputs = [None if v is None else np.asarray(v) for v in inputs]
     CASES.append(pytest.param(op, inputs, opset, outputs, constants, domain, version, rtol, attributes, id=label))
 
 
@@ -110,7 +111,6 @@ case("MaxRoiPool", [x4, np.array([[0, 1, 1, 6, 7], [1, 0, 0, 3, 3], [0, 2, 2, 2,
 # *** normalisation ***
 case("BatchNormalization", [x4, f(4), f(4), f(4), np.abs(f(4))], opset=9, epsilon=1e-3)
 case("LRN", [x4], size=3, alpha=0.01, bias=2.0)
-case("LRN", [x4], size=4, name="even")
 case("LayerNormalization", [x4, f(9, 8), f(9, 8)], axis=2, outputs=3)
 case("InstanceNormalization", [x4, f(4), f(4)])
 case("MeanVarianceNormalization", [x4], axes=[0, 2], rtol=1e-3)
@@ -211,8 +211,10 @@ case("Upsample", [f(1, 2, 3, 4), np.array([1, 1, 2, 3], np.float32)], opset=9, m
 case("Upsample", [f(1, 2, 3, 4)], opset=7, mode="linear", scales=[1.0, 1.0, 2.0, 2.0])
 for kind in ("bilinear", "nearest", "bicubic"):
     for pad in ("zeros", "border", "reflection"):
-        case("GridSample", [f(1, 2, 5, 6), rng.uniform(-1.4, 1.4, (1, 4, 3, 2)).astype(np.float32)], opset=16, mode=kind,
-             padding_mode=pad, align_corners=int(pad == "border"), name=f"{kind}-{pad}")
+        grid = rng.uniform(-1.4, 1.4, (1, 4, 3, 2)).astype(np.float32)
+        case("GridSample", [f(1, 2, 5, 6), grid], opset=16, mode=kind, padding_mode=pad,
+             align_corners=int(pad == "border"), name=f"{kind}-{pad}")
+
 rois = np.array([[0.5, 1, 6.5, 7], [2, 2, 3, 9]], np.float32)
 for how in ("avg", "max"):
     case("RoiAlign", [x4, rois, i64(0, 1)], opset=16, mode=how, output_height=3, output_width=2, sampling_ratio=2,
@@ -235,10 +237,29 @@ case("QLinearMatMul", [u8(3, 4), np.float32(0.1), np.uint8(99), u8(4, 2), np.flo
 case("TfIdfVectorizer", [np.array([[1, 1, 3, 3, 3, 7], [8, 6, 7, 5, 6, 8]], np.int64)], max_gram_length=2, mode="TF",
      max_skip_count=5, min_gram_length=1, ngram_counts=[0, 4], ngram_indexes=[0, 1, 2, 3, 4, 5, 6],
      pool_int64s=[2, 3, 5, 4, 5, 6, 7, 8, 6, 7])
-case("StringNormalizer", [np.array(["Monday", "tuesday", "monday"], object)], case_change_action="UPPER",
-     stopwords=["monday"], is_case_sensitive=0)
 case("LabelEncoder", [np.array(["a", "b", "q"], object)], domain="ai.onnx.ml", version=2, keys_strings=["a", "b"],
      values_int64s=[3, 4], default_int64=-7)
+case("Scaler", [f(3, 2)], domain="ai.onnx.ml", offset=[1.0, 2.0], scale=[0.5, 3.0])
+for how in ("MAX", "L1", "L2"):
+    case("Normalizer", [np.abs(f(3, 4))], domain="ai.onnx.ml", norm=how, name=how)
+case("Imputer", [np.array([[1, np.nan], [np.nan, 2]], np.float32)], domain="ai.onnx.ml",
+     replaced_value_float=float("nan"), imputed_value_floats=[7.0, 8.0])
+case("Imputer", [i64([1, -1], [-1, 2])], domain="ai.onnx.ml", replaced_value_int64=-1, imputed_value_int64s=[5, 6],
+     name="int")
+case("FeatureVectorizer", [f(3, 2), f(3, 1)], domain="ai.onnx.ml", inputdimensions=[2, 1])
+case("OneHotEncoder", [np.array(["b", "z", "a"], object)], domain="ai.onnx.ml", cats_strings=["a", "b"])
+case("LinearRegressor", [f(4, 3)], domain="ai.onnx.ml", coefficients=f(6).tolist(), intercepts=[1.0, -1.0], targets=2)
+for how in ("NONE", "SOFTMAX", "LOGISTIC"):
+    case("LinearClassifier", [f(5, 3)], domain="ai.onnx.ml", coefficients=f(9).tolist(), intercepts=f(3).tolist(),
+         classlabels_ints=[4, 5, 6], post_transform=how, outputs=2, name=how)
+points = np.vstack([f(12, 2), np.array([[np.nan, 0.0], [0.1, np.nan]], np.float32)])
+for how in ("SUM", "AVERAGE", "MIN", "MAX"):
+    case("TreeEnsembleRegressor", [points], domain="ai.onnx.ml", aggregate_function=how, n_targets=2, **TREES,
+         target_treeids=[0, 0, 0, 0, 1, 1, 1], target_nodeids=[2, 3, 4, 4, 1, 2, 2], target_ids=[0, 0, 0, 1, 1, 0, 1],
+         target_weights=[1.0, 2.0, 3.0, -1.0, 0.5, 4.0, -2.0], name=how)
+case("TreeEnsembleClassifier", [points], domain="ai.onnx.ml", **TREES, class_treeids=[0, 0, 0, 1, 1, 1],
+     class_nodeids=[2, 3, 4, 1, 2, 2], class_ids=[0, 1, 2, 2, 0, 1], class_weights=[1.0, 2.0, 3.0, 2.5, 0.5, 4.0],
+     classlabels_strings=["a", "b", "c"], outputs=2, post_transform="SOFTMAX")
 case("ArrayFeatureExtractor", [f(3, 4), i64(2, 0)], domain="ai.onnx.ml")
 
 

@@ -15,10 +15,10 @@ onnx = pytest.importorskip("onnx", reason="the onnx package is not installed: pi
 from onnx import TensorProto, helper
 
 from tests.io.fuzzing import mutate
-from tests.onnx.models import F, I, model, node, value
+from tests.onnx.models import TREES, F, model, node, value
 from tests.onnx.test_runner import counting_loop, doubled
 from tinyhost import Tensor
-from tinyhost.io.onnx import OnnxError, OnnxModelError, OnnxRunner, OnnxUnsupported
+from tinyhost.io.onnx import OnnxError, OnnxRunner, OnnxUnsupported
 
 
 # *** rules of the format ***
@@ -120,7 +120,7 @@ def test_huge_requests_are_refused_quickly(nodes: list[Any]):
 
 # *** damaged files ***
 def seeds() -> list[bytes]:
-    """Models with convolutions, shape arithmetic, control flow, functions, strings and narrow types."""
+    """Models with convolutions, shapes, control flow, functions, strings, narrow types, trees and attention."""
     conv = model([node("Conv", "x w b", "c", pads=[1, 1, 1, 1], strides=[2, 2]), node("Relu", "c", "r"),
                   node("MaxPool", "r", "p", kernel_shape=[2, 2]), node("Shape", "p", "s"), node("Gather", "s i", "n"),
                   node("Unsqueeze", "n i1", "u"), node("Concat", "u m", "t", axis=0), node("Reshape", "p t", "f"),
@@ -140,7 +140,16 @@ def seeds() -> list[bytes]:
                  {"a": np.array(0), "b": np.array(1), "c2": np.array(4), "b1": np.array(1)})
     function = model([node("Doubled", "x", "y", domain="mine", slope=0.5)], [value("x", [2])], ["y"],
                      functions=[doubled()], opsets={"mine": 1})
-    return [m.SerializeToString() for m in (conv, lstm, narrow, text, function, counting_loop(5))]
+    trees = model([node("TreeEnsembleRegressor", "x", "t", domain="ai.onnx.ml", **TREES, target_treeids=[0, 0, 1],
+                        target_nodeids=[2, 3, 1], target_ids=[0, 0, 0], target_weights=[1.0, 2.0, 3.0])],
+                  [value("x", [4, 2])], ["t"], opsets={"ai.onnx.ml": 3})
+    heads = model([node("Attention", "x x x", "a k v", q_num_heads=2, kv_num_heads=2, is_causal=1),
+                   node("Transpose", "a", "b", perm=[0, 2, 1]), node("STFT", "s step - size", "f"),
+                   node("NonZero", "b", "z"), node("GridSample", "k g", "y", mode="cubic")], [value("x", [1, 3, 4])],
+                  ["b", "f", "z", "y"], {"s": np.ones((1, 16, 1), np.float32), "step": np.array(4),
+                                         "size": np.array(8), "g": np.zeros((1, 2, 2, 2), np.float32)}, opset=23)
+    models = (conv, lstm, narrow, text, function, counting_loop(5), trees, heads)
+    return [m.SerializeToString() for m in models]
 
 
 def inputs_of(runner: OnnxRunner) -> dict[str, Any]:
@@ -163,7 +172,7 @@ def attempt(content: bytes) -> bool:
         names = [n for node in runner._graph.nodes for n in node.outputs if n]
         found = runner(inputs_of(runner), outputs=names)
         tensors = [v for v in found.values() if isinstance(v, Tensor)]
-        if all(v.numel() < 1_000_000 for v in tensors):
+        if all(v.numel() < 1_000_000 and max(v.shape, default=0) < 1_000_000 for v in tensors):
             for name in runner.graph_outputs:
                 if isinstance(found.get(name), Tensor):
                     found[name].numpy()
@@ -204,6 +213,3 @@ def test_mutations():
 @pytest.mark.parametrize("part", range(20))
 def test_many_mutations(part: int):
     assert 0 < fuzz(100 + part, 500) < 500
-
-
-assert I and OnnxModelError

@@ -1,8 +1,8 @@
 """The ``dev`` fixture: each test runs under every device of the matrix; ``code``: with and without optimisation.
 
 Of the tests that repeat themselves over devices, a fixed choice runs by default; the others are marked ``soak``. The op
-database runs in full on CPU and once a case on PYTHON; of the rest, and of other tests on CPU:CLANG (a process per
-kernel) and PYTHON::gpu, one in some runs.
+database runs every case on CPU, one in four on PYTHON, and a share of the other devices and dtypes; other tests
+run one in three on CPU:CLANG (a process per kernel) and PYTHON::gpu.
 """
 from __future__ import annotations
 
@@ -55,8 +55,7 @@ def _one_in(file: str, params: dict[str, object]) -> int:
         return 3 if dev in SAMPLED else 1
     case, dtype = params["case"], params["dtype"]
     first = dtype == case.dtypes[0]  # type: ignore[attr-defined]
-    if dev == "CPU":
-        return 1 if first or not case.slow else 4  # type: ignore[attr-defined]
     if case.slow:  # type: ignore[attr-defined]
-        return 1_000_000
-    return (1 if first else 4) if dev == "PYTHON" else 10
+        return 1 if dev == "CPU" and first else 1_000_000
+    every, others = {"CPU": (1, 4), "PYTHON": (4, 16)}.get(str(dev), (24, 24))
+    return every if first else others

@@ -1,7 +1,6 @@
 """Every case of the op database on every device: values and gradients against torch, within each case's bound.
 
-CPU runs every case in every dtype, PYTHON every case; what else of the devices and dtypes runs by default is a fixed
-choice, and all of it has the marker ``soak`` (see conftest.py).
+What runs by default is a fixed choice, every case on CPU among it; the rest has the marker ``soak`` (see conftest.py).
 """
 from __future__ import annotations
 

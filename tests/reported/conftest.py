@@ -1,4 +1,5 @@
 """The devices on which each program of this folder runs."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

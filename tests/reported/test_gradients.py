@@ -1,4 +1,5 @@
 """Gradients of whole programs, run: leaves, branches, assignments, pools, values that were not used."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,11 +13,21 @@ from tinyhost import Tensor
 pytestmark = pytest.mark.usefixtures("device")
 
 
-@pytest.mark.parametrize("make", [
-    lambda: Tensor(3.0), lambda: Tensor(3.0, dtype="float64"), lambda: Tensor(3.0).is_param_(), lambda: Tensor([3.0]),
-    lambda: Tensor.full((2,), 3.0), lambda: Tensor.full((2,), 3.0, buffer=False), lambda: Tensor([3.0]).realize(),
-    lambda: Tensor([3.0]).is_param_().realize(), lambda: Tensor.arange(3.0), lambda: Tensor.ones(2, 2) * 3,
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Tensor(3.0),
+        lambda: Tensor(3.0, dtype="float64"),
+        lambda: Tensor(3.0).is_param_(),
+        lambda: Tensor([3.0]),
+        lambda: Tensor.full((2,), 3.0),
+        lambda: Tensor.full((2,), 3.0, buffer=False),
+        lambda: Tensor([3.0]).realize(),
+        lambda: Tensor([3.0]).is_param_().realize(),
+        lambda: Tensor.arange(3.0),
+        lambda: Tensor.ones(2, 2) * 3,
+    ],
+)
 def test_equal_values_have_gradients_of_their_own(make: Callable[[], Tensor]) -> None:
     a, b = make(), make()
     (a + b * 2).sum().backward()
@@ -31,8 +42,12 @@ def test_the_branch_that_was_not_taken_has_no_gradient(name: str, dtype: str) ->
     data = np.array([-1.0, 0.0, 4.0, 0.25], dtype)
     t = torch.tensor(data[2:], requires_grad=True)
     (torch.reciprocal(t) if name == "reciprocal" else getattr(t, name)()).sum().backward()
-    for guard in (lambda x, y: (x > 0).where(y, 0.0), lambda x, y: (x <= 0).where(0.0, y), lambda x, y: (x > 0).where(y, x),
-                  lambda x, y: y.masked_fill(x <= 0, 1.0)):
+    for guard in (
+        lambda x, y: (x > 0).where(y, 0.0),
+        lambda x, y: (x <= 0).where(0.0, y),
+        lambda x, y: (x > 0).where(y, x),
+        lambda x, y: y.masked_fill(x <= 0, 1.0),
+    ):
         x = Tensor(data)
         guard(x, getattr(x, name)()).sum().backward()
         got = x.grad.numpy()
@@ -46,8 +61,16 @@ def test_division_behind_a_guard() -> None:
     assert x.grad.tolist() == [1, 0, 0] and y.grad.tolist() == [-1, 0, 0]
 
 
-@pytest.mark.parametrize("index", [(slice(None), slice(None, None, 2)), (slice(None, None, -1), slice(0, 3)), (slice(0, 2), [4, 0, 2]),
-                                   (slice(None), slice(4, None, -2))], ids=repr)
+@pytest.mark.parametrize(
+    "index",
+    [
+        (slice(None), slice(None, None, 2)),
+        (slice(None, None, -1), slice(0, 3)),
+        (slice(0, 2), [4, 0, 2]),
+        (slice(None), slice(4, None, -2)),
+    ],
+    ids=repr,
+)
 @pytest.mark.parametrize("start", ["stored", "lazy", "computed"])
 def test_values_assigned_to_parts(start: str, index: tuple[object, ...]) -> None:
     v = Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
@@ -65,7 +88,9 @@ def test_assign_to_a_strided_view() -> None:
     assert v.grad.tolist() == [[2, 4, 6], [8, 10, 12]]
 
 
-@pytest.mark.parametrize("kernel, stride, padding", [((1, 3), (1, 2), 0), ((2, 2), 2, 1), ((3, 2), (2, 1), (1, 1)), ((2, 3), (3, 2), 0)])
+@pytest.mark.parametrize(
+    "kernel, stride, padding", [((1, 3), (1, 2), 0), ((2, 2), 2, 1), ((3, 2), (2, 1), (1, 1)), ((2, 3), (3, 2), 0)]
+)
 @pytest.mark.parametrize("include", [True, False])
 def test_average_pools_with_ceil_mode(kernel: tuple[int, int], stride: object, padding: object, include: bool) -> None:
     data = np.random.default_rng(0).standard_normal((1, 2, 5, 4)).astype(np.float32)

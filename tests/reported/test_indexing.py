@@ -1,4 +1,5 @@
 """Indexing and writes in place as numpy has them, and the time at which lazy readers see a value."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -12,8 +13,15 @@ from tinyhost import Tensor, dtypes
 pytestmark = pytest.mark.usefixtures("device")
 
 BAD: list[tuple[Any, type[Exception]]] = [
-    ([3], IndexError), ([-4], IndexError), (3, IndexError), (1.5, IndexError), ("a", IndexError), (3 + 1j, IndexError),
-    ((0, 0, 0), IndexError), ({1}, IndexError), ([[0], [0, 1]], ValueError),
+    ([3], IndexError),
+    ([-4], IndexError),
+    (3, IndexError),
+    (1.5, IndexError),
+    ("a", IndexError),
+    (3 + 1j, IndexError),
+    ((0, 0, 0), IndexError),
+    ({1}, IndexError),
+    ([[0], [0, 1]], ValueError),
 ]
 
 
@@ -60,16 +68,26 @@ def test_large_indices_of_narrow_dtypes(dtype: str) -> None:
 
 
 STARTS: dict[str, Callable[[np.ndarray[Any, Any]], Tensor]] = {
-    "realized": lambda a: Tensor(a).realize(), "stored": lambda a: Tensor(a).contiguous().realize(), "lazy": lambda a: Tensor(a),
-    "computed": lambda a: Tensor(a) + 0, "clone": lambda a: Tensor(a).clone(),
+    "realized": lambda a: Tensor(a).realize(),
+    "stored": lambda a: Tensor(a).contiguous().realize(),
+    "lazy": lambda a: Tensor(a),
+    "computed": lambda a: Tensor(a) + 0,
+    "clone": lambda a: Tensor(a).clone(),
 }
 READERS: dict[str, Callable[[Any], Any]] = {
-    "add": lambda x: x + 10, "bitcast": lambda x: (x.bitcast(dtypes.uint32) * 2 if isinstance(x, Tensor) else x.view(np.uint32) * 2),
-    "sum": lambda x: x.sum(0), "transpose": lambda x: x.T * 1, "part": lambda x: x[1:] * 2, "two steps": lambda x: (x * 2).sum(1) + x[:, 0],
+    "add": lambda x: x + 10,
+    "bitcast": lambda x: x.bitcast(dtypes.uint32) * 2 if isinstance(x, Tensor) else x.view(np.uint32) * 2,
+    "sum": lambda x: x.sum(0),
+    "transpose": lambda x: x.T * 1,
+    "part": lambda x: x[1:] * 2,
+    "two steps": lambda x: (x * 2).sum(1) + x[:, 0],
 }
 WRITES: dict[str, Callable[[Any], None]] = {
-    "slice": lambda x: x.__setitem__(slice(0, 1), 9), "column": lambda x: x.__setitem__((slice(None), slice(1, 3)), 2),
-    "all": lambda x: x.__setitem__(slice(None), 5), "in place": lambda x: x.__iadd__(3), "element": lambda x: x.__setitem__((1, 1), 0),
+    "slice": lambda x: x.__setitem__(slice(0, 1), 9),
+    "column": lambda x: x.__setitem__((slice(None), slice(1, 3)), 2),
+    "all": lambda x: x.__setitem__(slice(None), 5),
+    "in place": lambda x: x.__iadd__(3),
+    "element": lambda x: x.__setitem__((1, 1), 0),
     "strided": lambda x: x.__setitem__((slice(None, None, 2), slice(None, None, -2)), 4),
     "rows": lambda x: x.__setitem__(([0, 2],), 8),
 }
@@ -95,7 +113,13 @@ def test_lazy_readers_see_the_value_of_their_time(reader: str, write: str, order
 @pytest.mark.parametrize("start", STARTS)
 def test_assign_to_a_view(start: str) -> None:
     a = np.arange(12, dtype=np.int32).reshape(3, 4)
-    views: list[Callable[[Any], Any]] = [lambda x: x[:, 1:2], lambda x: x[1], lambda x: x.T[2:], lambda x: x[::2, ::-1], lambda x: x[:, None, 3]]
+    views: list[Callable[[Any], Any]] = [
+        lambda x: x[:, 1:2],
+        lambda x: x[1],
+        lambda x: x.T[2:],
+        lambda x: x[::2, ::-1],
+        lambda x: x[:, None, 3],
+    ]
     for view in views:
         n, x = a.copy(), STARTS[start](a.copy())
         value = -view(n).copy() - 1
@@ -105,9 +129,16 @@ def test_assign_to_a_view(start: str) -> None:
 
 
 MIXED: list[tuple[Any, ...]] = [
-    ([0, 1], slice(None), [1, 2]), (slice(None), [0, 1], [1, 2]), ([0, 1], [1, 2], slice(None)), ([0, 1], 1, slice(None)),
-    (slice(None), slice(0, 2), [3, 0]), ([[0], [1]], slice(None), [0, 2]), (None, [1, 0], slice(None), [1, 2]),
-    (Ellipsis, [1, 3]), ([1, 0], Ellipsis, [0]), (slice(None, None, -1), [0, 2], slice(1, 3)),
+    ([0, 1], slice(None), [1, 2]),
+    (slice(None), [0, 1], [1, 2]),
+    ([0, 1], [1, 2], slice(None)),
+    ([0, 1], 1, slice(None)),
+    (slice(None), slice(0, 2), [3, 0]),
+    ([[0], [1]], slice(None), [0, 2]),
+    (None, [1, 0], slice(None), [1, 2]),
+    (Ellipsis, [1, 3]),
+    ([1, 0], Ellipsis, [0]),
+    (slice(None, None, -1), [0, 2], slice(1, 3)),
 ]
 
 
@@ -125,14 +156,22 @@ def test_slices_and_index_tensors_mix(index: tuple[Any, ...]) -> None:
             np.testing.assert_array_equal(x.numpy(), n)
 
 
-@pytest.mark.parametrize("rows", [slice(5, 1, -2), slice(None, None, -1), slice(4, None, -3), slice(1, 5, 2), slice(2, 2), slice(0, 4, -1)], ids=repr)
+@pytest.mark.parametrize(
+    "rows",
+    [slice(5, 1, -2), slice(None, None, -1), slice(4, None, -3), slice(1, 5, 2), slice(2, 2), slice(0, 4, -1)],
+    ids=repr,
+)
 @pytest.mark.parametrize("columns", [slice(5, 0, -3), slice(None), slice(-1, -4, -1), 2], ids=repr)
 def test_writes_with_steps(rows: slice, columns: Any) -> None:
     for value in (1.0, None):
         n = np.arange(36, dtype=np.float32).reshape(6, 6)
         x = Tensor(n.copy()).contiguous().realize()
         np.testing.assert_array_equal(x[rows, columns].numpy(), n[rows, columns])
-        filled = value if value is not None else -np.arange(n[rows, columns].size, dtype=np.float32).reshape(n[rows, columns].shape)
+        filled = (
+            value
+            if value is not None
+            else -np.arange(n[rows, columns].size, dtype=np.float32).reshape(n[rows, columns].shape)
+        )
         n[rows, columns] = filled
         x[rows, columns] = filled
         np.testing.assert_array_equal(x.numpy(), n)
@@ -140,8 +179,14 @@ def test_writes_with_steps(rows: slice, columns: Any) -> None:
 
 def test_writes_of_what_reads_the_same_storage() -> None:
     a = np.arange(16, dtype=np.float32).reshape(4, 4)
-    sources: list[Callable[[Any], Any]] = [lambda x: x.T, lambda x: x[::-1], lambda x: x[:, ::-1], lambda x: x.T[::-1] + 1, lambda x: x @ x,
-                                           lambda x: x + x.sum(0)]
+    sources: list[Callable[[Any], Any]] = [
+        lambda x: x.T,
+        lambda x: x[::-1],
+        lambda x: x[:, ::-1],
+        lambda x: x.T[::-1] + 1,
+        lambda x: x @ x,
+        lambda x: x + x.sum(0),
+    ]
     for source in sources:
         x, want = Tensor(a.copy()).contiguous().realize(), source(a).copy()
         x.assign(source(x)).realize()

@@ -1,4 +1,5 @@
 """Captured functions: results, inputs, writes, randomness, memory; and values over several devices."""
+
 from __future__ import annotations
 
 import gc
@@ -35,20 +36,28 @@ def test_results_of_several_calls(dtype: str) -> None:
 
 @pytest.mark.parametrize("size", [8, 2**12, 2**16])
 def test_a_result_that_is_fed_back(size: int) -> None:
-    f = TinyJit(lambda b, n: b[size // 2:].cat(n))
+    f = TinyJit(lambda b, n: b[size // 2 :].cat(n))
     b = Tensor.zeros(size, dtype=dtypes.int32).contiguous().realize()
     for i in range(7):
         b = f(b, Tensor(np.full(size // 2, i + 1, np.int32)).realize())
-        assert (b[:size // 2].numpy() == i).all() and (b[size // 2:].numpy() == i + 1).all()
+        assert (b[: size // 2].numpy() == i).all() and (b[size // 2 :].numpy() == i + 1).all()
 
 
-@pytest.mark.parametrize("write", [lambda w, x: w.assign(w + x), lambda w, x: w.__iadd__(x), lambda w, x: w.__setitem__(slice(None), w + x),
-                                   lambda w, x: w[0:1].__iadd__(x[0:1])])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda w, x: w.assign(w + x),
+        lambda w, x: w.__iadd__(x),
+        lambda w, x: w.__setitem__(slice(None), w + x),
+        lambda w, x: w[0:1].__iadd__(x[0:1]),
+    ],
+)
 def test_writes_to_an_input(write: Callable[[Any, Any], Any]) -> None:
     @TinyJit
     def step(w: Tensor, x: Tensor) -> Tensor:
         write(w, x)
         return (w * 1).realize()
+
     w = Tensor([0.0]).contiguous().realize()
     for i in range(6):
         assert step(w, Tensor([1.0]).realize()).tolist() == [i + 1]
@@ -76,7 +85,9 @@ def test_one_captured_function_in_another() -> None:
         assert "TinyJit" in str(e)
 
 
-@pytest.mark.parametrize("draw", [lambda: Tensor.rand(4), lambda: Tensor.randn(3), lambda: Tensor.randint(5, high=10**6)])
+@pytest.mark.parametrize(
+    "draw", [lambda: Tensor.rand(4), lambda: Tensor.randn(3), lambda: Tensor.randint(5, high=10**6)]
+)
 def test_random_numbers_differ_from_call_to_call(draw: Callable[[], Tensor]) -> None:
     Tensor.manual_seed(1)
     f = TinyJit(lambda: draw().realize())
@@ -97,6 +108,7 @@ def test_gradients_of_a_captured_step(marked: bool) -> None:
         loss = ((x.permute(1, 0).contiguous() @ w) ** 2).sum()
         loss.backward()
         return loss.realize(), w.grad.realize()
+
     for i in range(5):
         x = np.array([[1.0, i], [2.0, 1.0]], np.float32)
         loss, grad = step(Tensor(x).realize())
@@ -177,7 +189,14 @@ def test_an_axis_that_does_not_divide(shape: tuple[int, ...], axis: int) -> None
 def test_reductions_over_shards(axis: int | None) -> None:
     n = np.arange(64, dtype=np.float32).reshape(8, 8)
     x = Tensor(n).shard(four(), axis=axis).realize()
-    for got, want in ((x.sum(0), n.sum(0)), (x.sum(1), n.sum(1)), (x.sum(), n.sum()), (x.max(0), n.max(0)), (x.T @ x, n.T @ n), (x + 1, n + 1)):
+    for got, want in (
+        (x.sum(0), n.sum(0)),
+        (x.sum(1), n.sum(1)),
+        (x.sum(), n.sum()),
+        (x.max(0), n.max(0)),
+        (x.T @ x, n.T @ n),
+        (x + 1, n + 1),
+    ):
         np.testing.assert_array_equal(got.numpy(), want)
 
 

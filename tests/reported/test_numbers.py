@@ -2,6 +2,7 @@
 
 Each value is computed three ways, which must agree: from realized data, from literals that fold, and one at a time.
 """
+
 from __future__ import annotations
 
 import math
@@ -14,12 +15,33 @@ from tinyhost import Tensor, dtypes
 
 pytestmark = pytest.mark.usefixtures("device")
 INTS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
-SPECIAL = [math.nan, math.inf, -math.inf, -1.0, -0.9, 0.5, 127.5, 128.0, 255.0, 256.0, 300.0, 65504.0, 65536.0, -70000.0, 3e9,
-           -3e9, 1e19, -1e19, 1e30]
+SPECIAL = [
+    math.nan,
+    math.inf,
+    -math.inf,
+    -1.0,
+    -0.9,
+    0.5,
+    127.5,
+    128.0,
+    255.0,
+    256.0,
+    300.0,
+    65504.0,
+    65536.0,
+    -70000.0,
+    3e9,
+    -3e9,
+    1e19,
+    -1e19,
+    1e30,
+]
 
 
 def same(a: Any, b: Any) -> bool:
-    return bool(np.array_equal(np.array(a, dtype=object).astype(float), np.array(b, dtype=object).astype(float), equal_nan=True))
+    return bool(
+        np.array_equal(np.array(a, dtype=object).astype(float), np.array(b, dtype=object).astype(float), equal_nan=True)
+    )
 
 
 def three_ways(values: list[Any], source: str, fn: Any) -> list[Any]:
@@ -37,8 +59,16 @@ def test_floats_become_integers_in_one_way(source: str, target: str) -> None:
     """NaN gives 0, all else truncates and saturates."""
     values = [v for v in SPECIAL if source != "float16" or not 65504 < abs(v) < math.inf]
     info = np.iinfo(target)
-    want = [0 if math.isnan(v) else info.max if v == math.inf else info.min if v == -math.inf
-            else min(max(int(np.dtype(source).type(v)), info.min), info.max) for v in values]
+    want = [
+        0
+        if math.isnan(v)
+        else info.max
+        if v == math.inf
+        else info.min
+        if v == -math.inf
+        else min(max(int(np.dtype(source).type(v)), info.min), info.max)
+        for v in values
+    ]
     assert three_ways(values, source, lambda x: x.cast(target)) == want
 
 
@@ -61,8 +91,13 @@ def test_bfloat16_rounds_and_overflows() -> None:
 def test_maximum_and_minimum_keep_nan_on_both_sides(dtype: str) -> None:
     a, b = [math.nan, 1.0, 2.0, -math.inf, math.nan], [1.0, math.nan, 3.0, 5.0, math.nan]
     x, y = Tensor(a, dtype=dtype).realize(), Tensor(b, dtype=dtype).realize()
-    for got, want in ((x.maximum(y), np.maximum(a, b)), (y.maximum(x), np.maximum(a, b)), (x.minimum(y), np.minimum(a, b)),
-                      (x.maximum(1.5), np.maximum(a, 1.5)), (x.minimum(1.5), np.minimum(a, 1.5))):
+    for got, want in (
+        (x.maximum(y), np.maximum(a, b)),
+        (y.maximum(x), np.maximum(a, b)),
+        (x.minimum(y), np.minimum(a, b)),
+        (x.maximum(1.5), np.maximum(a, 1.5)),
+        (x.minimum(1.5), np.minimum(a, 1.5)),
+    ):
         np.testing.assert_array_equal(got.numpy(), want)
     for got, want in ((x.max(), np.max(a)), (x.min(), np.min(a)), (x[2:4].max(), 2.0), (x[2:4].min(), -math.inf)):
         np.testing.assert_array_equal(got.numpy(), want)
@@ -72,8 +107,13 @@ def test_maximum_and_minimum_keep_nan_on_both_sides(dtype: str) -> None:
 def test_floor_division_and_remainder_are_exact(dtype: str) -> None:
     info = np.iinfo(dtype)
     edge = [info.max, info.max - 1, info.min, info.min + 1, info.max // 2 + 1]
-    xs = sorted({v for v in (*range(0, 120), *range(-60, 0), 640, 641, 642, -641, 110, 2**31 - 2, 2**53 + 1, 2**62 + 3, *edge)
-                 if info.min <= v <= info.max})
+    xs = sorted(
+        {
+            v
+            for v in (*range(0, 120), *range(-60, 0), 640, 641, 642, -641, 110, 2**31 - 2, 2**53 + 1, 2**62 + 3, *edge)
+            if info.min <= v <= info.max
+        }
+    )
     x = Tensor(xs, dtype=dtype).realize()
     for d in (1, 2, 3, 5, 7, 10, 55, 127, 641, 65537, 2**31 - 1, -1, -3, -55):
         if not info.min <= d <= info.max or (d == -1 and info.min < 0):
@@ -129,10 +169,14 @@ def test_powers(dtype: str) -> None:
     with np.errstate(all="ignore"):
         want = np.power(np.array(bases, dtype), np.array(exponents, dtype))
     x, e = Tensor(bases, dtype=dtype).realize(), Tensor(exponents, dtype=dtype).realize()
-    np.testing.assert_allclose((x ** e).numpy(), want, rtol=1e-6)
+    np.testing.assert_allclose((x**e).numpy(), want, rtol=1e-6)
     for i, (b, p) in enumerate(zip(bases, exponents)):
-        np.testing.assert_allclose((Tensor([b], dtype=dtype).realize() ** p).item(), want[i], rtol=1e-6, err_msg=f"{b} ** {p}")
-        np.testing.assert_allclose((b ** Tensor([p], dtype=dtype).realize()).item(), want[i], rtol=1e-6, err_msg=f"{b} ** {p}")
+        np.testing.assert_allclose(
+            (Tensor([b], dtype=dtype).realize() ** p).item(), want[i], rtol=1e-6, err_msg=f"{b} ** {p}"
+        )
+        np.testing.assert_allclose(
+            (b ** Tensor([p], dtype=dtype).realize()).item(), want[i], rtol=1e-6, err_msg=f"{b} ** {p}"
+        )
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -152,7 +196,10 @@ def test_comparison_with_a_number_the_dtype_does_not_hold(dtype: str) -> None:
     x = Tensor(values, dtype=dtype).realize()
     for number in (info.min - 1, info.max + 1, -1, 300, 0.5):
         for op in ("__lt__", "__gt__", "__le__", "__ge__", "__eq__", "__ne__"):
-            want = [bool(getattr(float(v), op)(float(number))) if isinstance(number, float) else getattr(v, op)(number) for v in values]
+            want = [
+                bool(getattr(float(v), op)(float(number))) if isinstance(number, float) else getattr(v, op)(number)
+                for v in values
+            ]
             try:
                 got = getattr(x, op)(number).tolist()
             except (OverflowError, ValueError, TypeError) as e:

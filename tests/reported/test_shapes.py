@@ -1,4 +1,5 @@
 """Views, reductions without axes, empty tensors, pools and convolutions at their edges."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -69,7 +70,9 @@ def test_many_chains_of_views(start: int) -> None:
         _random_views(seed)
 
 
-@pytest.mark.parametrize("name", ["sum", "max", "min", "mean", "prod", "any", "all", "argmax", "softmax", "cumsum", "std", "logsumexp"])
+@pytest.mark.parametrize(
+    "name", ["sum", "max", "min", "mean", "prod", "any", "all", "argmax", "softmax", "cumsum", "std", "logsumexp"]
+)
 def test_axes_of_a_number(name: str) -> None:
     x = Tensor([[3.0]]).realize().reshape(()) if name not in ("any", "all") else Tensor([True]).realize().reshape(())
     for axis in (1, -2, 7):
@@ -85,9 +88,15 @@ def test_axes_of_a_number(name: str) -> None:
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 0), (2, 0, 4)])
 @pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "bfloat16"])
 def test_empty_tensors(shape: tuple[int, ...], dtype: str) -> None:
-    for x in (Tensor.empty(*shape, dtype=dtype), Tensor.zeros(*shape, dtype=dtype).contiguous(), Tensor(np.zeros(shape)).cast(dtype)):
+    for x in (
+        Tensor.empty(*shape, dtype=dtype),
+        Tensor.zeros(*shape, dtype=dtype).contiguous(),
+        Tensor(np.zeros(shape)).cast(dtype),
+    ):
         assert x.realize().numpy().shape == shape and x.tolist() == np.zeros(shape).tolist()
-        assert (x + x).realize().shape == shape and x.sum().item() == 0 and x.reshape(-1).cat(x.reshape(-1)).shape == (0,)
+        assert (
+            (x + x).realize().shape == shape and x.sum().item() == 0 and x.reshape(-1).cat(x.reshape(-1)).shape == (0,)
+        )
         assert x.T.contiguous().realize().shape == shape[::-1]
     assert Tensor([]).tolist() == [] and Tensor([[], []]).shape == (2, 0)
 
@@ -103,7 +112,9 @@ def test_max_pools_keep_their_dtype(dtype: str) -> None:
     np.testing.assert_array_equal(o.numpy(), want.numpy().astype(dtype))
 
 
-@pytest.mark.parametrize("size, kernel, stride, padding", [(17, 2, 2, 1), (5, 3, 2, 1), (7, 2, 3, 1), (4, 3, 3, 0), (6, 4, 3, 2)])
+@pytest.mark.parametrize(
+    "size, kernel, stride, padding", [(17, 2, 2, 1), (5, 3, 2, 1), (7, 2, 3, 1), (4, 3, 3, 0), (6, 4, 3, 2)]
+)
 def test_shapes_of_pools_with_ceil_mode(size: int, kernel: int, stride: int, padding: int) -> None:
     data = np.random.default_rng(0).standard_normal((1, 1, size, size)).astype(np.float32)
     for name in ("avg_pool2d", "max_pool2d"):
@@ -114,19 +125,29 @@ def test_shapes_of_pools_with_ceil_mode(size: int, kernel: int, stride: int, pad
 
 
 GEOMETRIES: list[tuple[Any, Any, Any, Any, int]] = [
-    ((1, 1), (0, 0), (1, 1), (3, 3), 1), ((2, 1), (1, 0), (1, 1), (3, 2), 1), ((2, 3), (1, 2), (2, 1), (3, 4), 1), ((3, 2), (0, 1), (1, 3), (1, 2), 2),
+    ((1, 1), (0, 0), (1, 1), (3, 3), 1),
+    ((2, 1), (1, 0), (1, 1), (3, 2), 1),
+    ((2, 3), (1, 2), (2, 1), (3, 4), 1),
+    ((3, 2), (0, 1), (1, 3), (1, 2), 2),
 ]
 
 
 @pytest.mark.parametrize("stride, padding, dilation, kernel, groups", GEOMETRIES)
-def test_transposed_convolution_is_the_adjoint(stride: Any, padding: Any, dilation: Any, kernel: Any, groups: int) -> None:
+def test_transposed_convolution_is_the_adjoint(
+    stride: Any, padding: Any, dilation: Any, kernel: Any, groups: int
+) -> None:
     rng = np.random.default_rng(5)
     x = Tensor(rng.standard_normal((1, 4, 9, 10)).astype(np.float32))
     w = Tensor(rng.standard_normal((6, 4 // groups, *kernel)).astype(np.float32))
     y = x.conv2d(w, groups=groups, stride=stride, padding=padding, dilation=dilation)
     g = Tensor(rng.standard_normal(y.shape).astype(np.float32))
-    left = [(9, 10)[i] - ((y.shape[2 + i] - 1) * stride[i] - 2 * padding[i] + dilation[i] * (kernel[i] - 1) + 1) for i in range(2)]
-    back = g.conv_transpose2d(w, groups=groups, stride=stride, padding=padding, dilation=dilation, output_padding=tuple(left))
+    left = [
+        (9, 10)[i] - ((y.shape[2 + i] - 1) * stride[i] - 2 * padding[i] + dilation[i] * (kernel[i] - 1) + 1)
+        for i in range(2)
+    ]
+    back = g.conv_transpose2d(
+        w, groups=groups, stride=stride, padding=padding, dilation=dilation, output_padding=tuple(left)
+    )
     np.testing.assert_allclose((y * g).sum().item(), (x * back).sum().item(), rtol=1e-3)
 
 

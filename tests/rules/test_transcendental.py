@@ -117,6 +117,16 @@ def test_cos_and_tan_near_multiples_of_a_quarter_turn(dt, name, fused):
         assert name == "tan" or (np.abs(got) <= 1).all()
 
 
+@pytest.mark.parametrize("dt", DTYPES)
+def test_exp_of_a_literal_is_folded_exactly(dt):
+    for v in (80.3, -80.3, 0.0, -0.0, 1.0, math.inf, -math.inf, 1000.0, math.nan):
+        folded = UOp.const(v, dt).exp().simplify()
+        assert folded.is_const, folded
+        with np.errstate(all="ignore"):
+            exact = np.exp(np.longdouble(carrier_np(dt).type(v))).astype(carrier_np(dt))
+        assert np.array_equal(carrier_np(dt).type(folded.const_value), exact, equal_nan=True)
+
+
 def test_formulas_of_other_constants_stay():
     x = UOp.param(0, dtypes.float32)
     half = UOp(Ops.SIN, (x * 0.5,))

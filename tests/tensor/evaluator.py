@@ -80,7 +80,9 @@ def _shift(left: bool, a: Array, b: Array, bits: int) -> Array:
 
 
 def _power(a: Array, b: Array) -> Array:
-    return np.power(a, b)
+    shape = np.broadcast_shapes(np.shape(a), np.shape(b))
+    # an exponent in one number of memory may be 0.5, of which numpy makes a square root
+    return np.power(a, np.array(np.broadcast_to(b, shape), order="C"))
 
 
 UNARY = {

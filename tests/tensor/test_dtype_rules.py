@@ -28,7 +28,7 @@ WF, WI = dtypes.weakfloat, dtypes.weakint
 RULES: list[tuple[str, Callable[[], Tensor], DType]] = [
     ("int / int", lambda: t(I) / t(I), F), ("bool / bool", lambda: t(B) / t(B), F), ("int / 2", lambda: t(I) / 2, F),
     ("int / 2.0", lambda: t(I) / 2.0, WF), ("half / int", lambda: t(H) / t(I), H), ("3 / int", lambda: 3 / t(I), F),
-    ("int // int", lambda: t(I8) // t(U8), dtypes.int16), ("bool // bool", lambda: t(B) // t(B), F),
+    ("int // int", lambda: t(I8) // t(U8), dtypes.int16), ("bool // bool", lambda: t(B) // t(B), dtypes.int32),
     ("int % int", lambda: t(I) % t(L), L), ("trunc div", lambda: t(I).div(t(I), rounding_mode="trunc"), I),
     ("fmod", lambda: t(I8).fmod(t(I)), I), ("int + 1.0", lambda: t(I) + 1.0, WF),
     ("bool * 1.5", lambda: t(B) * 1.5, WF),
@@ -57,7 +57,7 @@ RULES: list[tuple[str, Callable[[], Tensor], DType]] = [
     ("sum of uint8", lambda: t(U8, 3).sum(), U),
     ("sum of uint64", lambda: t(dtypes.uint64, 3).sum(), dtypes.uint64), ("sum of half", lambda: t(H, 3).sum(), H),
     ("sum dtype", lambda: t(H, 3).sum(dtype=F), F), ("cumsum", lambda: t(I8, 3).cumsum(), I),
-    ("cumprod", lambda: t(I8, 3).cumprod(0), I8),
+    ("cumprod", lambda: t(I8, 3).cumprod(0), dtypes.int32),
     ("dot", lambda: t(I8, 3).dot(t(I8, 3)), I8), ("matmul of half and float", lambda: t(H, 2, 2) @ t(F, 2, 2), F),
     ("dot dtype", lambda: t(I8, 3).dot(t(I8, 3), dtype=I), I),
     ("conv of int8", lambda: t(I8, 1, 1, 3, 3).conv2d(t(I8, 1, 1, 2, 2)), I), ("argmax", lambda: t(F, 3).argmax(), I),

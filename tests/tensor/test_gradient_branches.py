@@ -1,4 +1,5 @@
 """Gradients behind branches: what was not taken has gradient 0, whatever the poles of that branch are."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -23,22 +24,31 @@ def gradient(fn: Fn, data: Any, dtype: str = "float64") -> list[Any]:
 
 
 POLES: dict[str, tuple[Fn, float]] = {  # the branch, and its derivative at 4
-    "sqrt": (lambda x: x.sqrt(), 0.25), "log": (lambda x: x.log(), 0.25), "reciprocal": (lambda x: 1 / x, -1 / 16),
-    "rsqrt": (lambda x: x.rsqrt(), -1 / 16), "division": (lambda x: x / x, 0.0), "power": (lambda x: x ** 0.5, 0.25),
-    "negative power": (lambda x: x ** -1.5, -1.5 * 4 ** -2.5), "x log x": (lambda x: x * x.log(), np.log(4) + 1),
-    "log of log": (lambda x: (x.log() + 2).log(), 0.25 / (np.log(4) + 2)), "log2": (lambda x: x.log2(), 0.25 / np.log(2)),
+    "sqrt": (lambda x: x.sqrt(), 0.25),
+    "log": (lambda x: x.log(), 0.25),
+    "reciprocal": (lambda x: 1 / x, -1 / 16),
+    "rsqrt": (lambda x: x.rsqrt(), -1 / 16),
+    "division": (lambda x: x / x, 0.0),
+    "power": (lambda x: x**0.5, 0.25),
+    "negative power": (lambda x: x**-1.5, -1.5 * 4**-2.5),
+    "x log x": (lambda x: x * x.log(), np.log(4) + 1),
+    "log of log": (lambda x: (x.log() + 2).log(), 0.25 / (np.log(4) + 2)),
+    "log2": (lambda x: x.log2(), 0.25 / np.log(2)),
     "sqrt of a view": (lambda x: x.reshape(3, 1).sqrt().permute(1, 0).reshape(3), 0.25),
     "sqrt of a sum": (lambda x: x.reshape(3, 1).expand(3, 2).sum(1).sqrt(), 2 / (2 * np.sqrt(8))),
     "contiguous": (lambda x: x.sqrt().contiguous(), 0.25),
     "twice": (lambda x: x.sqrt() * x.sqrt(), 1.0),
 }
 GUARDS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "where": lambda x, y: (x > 0).where(y, 0.0), "else": lambda x, y: (x <= 0).where(0.0, y),
-    "other value": lambda x, y: (x > 0).where(y, x * 0), "nested": lambda x, y: (x > -9).where((x > 0).where(y, 1.0), 2.0),
+    "where": lambda x, y: (x > 0).where(y, 0.0),
+    "else": lambda x, y: (x <= 0).where(0.0, y),
+    "other value": lambda x, y: (x > 0).where(y, x * 0),
+    "nested": lambda x, y: (x > -9).where((x > 0).where(y, 1.0), 2.0),
     "two guards": lambda x, y: (x > 0).where(y, 0.0) * 0.5 + (x > 1).where(y, 0.0) * 0.5,
     "masked_fill": lambda x, y: y.masked_fill(x <= 0, 0.0),
     "masked rows": lambda x, y: (x > 0).reshape(3, 1).where(y.reshape(3, 1).expand(3, 2), 0.0) * 0.5,
-    "slice": lambda x, y: y[2:], "then scaled": lambda x, y: (x > 0).where(y, 0.0) * 3 / 3,
+    "slice": lambda x, y: y[2:],
+    "then scaled": lambda x, y: (x > 0).where(y, 0.0) * 3 / 3,
 }
 
 
@@ -66,12 +76,14 @@ def test_max_is_a_branch() -> None:
 def test_guards_of_rows_and_columns() -> None:
     rows = [[0.0, 1.0], [1.0, 2.0]]
     assert gradient(lambda x: (x.min(1) > 0).where(x.log().sum(1), 0.0), rows) == [[0, 0], [1, 0.5]]
-    assert gradient(lambda x: (x.min(1, keepdim=True) > 0).where(x.sqrt() @ x.ones_like(), 0.0),
-                    [[0.0, 1.0], [4.0, 1.0]]) == [[0, 0], [0.5, 1.0]]
+    assert gradient(
+        lambda x: (x.min(1, keepdim=True) > 0).where(x.sqrt() @ x.ones_like(), 0.0), [[0.0, 1.0], [4.0, 1.0]]
+    ) == [[0, 0], [0.5, 1.0]]
 
     def normalised(x: Tensor) -> Tensor:
         std = (x - x.mean(0)).square().mean(0).sqrt()
         return (std > 0).where((x - x.mean(0)) / std, 0.0) * Tensor(np.eye(3, 2), device="NPY")
+
     got = np.array(gradient(normalised, [[1.0, 1.0], [1.0, 2.0], [1.0, 6.0]]))
     assert np.isfinite(got).all() and (got[:, 0] == 0).all() and (got[:, 1] != 0).all()
 
@@ -90,6 +102,7 @@ def test_no_masks_where_there_is_no_pole() -> None:
 
 def test_ties_and_nan_of_maximum_match_torch() -> None:
     import torch
+
     a, b = np.array([1.0, 1.0, np.nan, 2.0]), np.array([1.0, 2.0, 0.0, np.nan])
     ta, tb = torch.tensor(a, requires_grad=True), torch.tensor(b, requires_grad=True)
     torch.maximum(ta, tb).sum().backward()

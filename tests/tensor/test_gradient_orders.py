@@ -1,4 +1,5 @@
 """First and second derivatives against torch in float64, and random programs against finite differences."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,23 +17,55 @@ Fn = Callable[[Any], Any]
 
 # Each works on tensors of both libraries; the argument is (3, 4), positive and away from ties and poles.
 FUNCTIONS: dict[str, Fn] = {
-    "add": lambda x: x + x * 2, "mul": lambda x: x * x * x, "div": lambda x: 1 / x + x / (x + 1),
-    "pow int": lambda x: x ** 3, "pow float": lambda x: x ** 1.7, "pow self": lambda x: x ** x,
-    "pow of number": lambda x: 2 ** x, "negative power": lambda x: x ** -2,
-    "exp": lambda x: x.exp(), "log": lambda x: x.log(), "log2": lambda x: x.log2(), "sqrt": lambda x: x.sqrt(),
-    "rsqrt": lambda x: x.rsqrt(), "sin": lambda x: x.sin() * x.cos(), "tan": lambda x: (x / 4).tan(),
-    "asin": lambda x: (x / 4).asin(), "atan": lambda x: x.atan(), "sinh": lambda x: x.sinh(), "cosh": lambda x: x.cosh(),
-    "tanh": lambda x: x.tanh(), "asinh": lambda x: x.asinh(), "atanh": lambda x: (x / 4).atanh(),
-    "erf": lambda x: x.erf(), "sigmoid": lambda x: x.sigmoid(), "reciprocal": lambda x: x.reciprocal(),
-    "abs": lambda x: (x - 1).abs() * x, "square": lambda x: x.square(), "maximum": lambda x: (x * x).maximum(2 * x - x * 0.5),
-    "where": lambda x: (x > 1).where(x * x * x, x.exp()) if isinstance(x, Tensor) else torch.where(x > 1, x ** 3, x.exp()),
-    "sum": lambda x: x.sum(1) * x.sum(1), "mean": lambda x: x.mean(0) ** 3, "prod": lambda x: x.prod(1),
-    "max": lambda x: _max(x) * x.sum(1), "var": lambda x: x.var(1), "std": lambda x: x.std(0),
-    "softmax": lambda x: x.softmax(1) * x, "log_softmax": lambda x: x.log_softmax(1) * x,
-    "logsumexp": lambda x: x.logsumexp(1), "cumsum": lambda x: x.cumsum(1) * x, "matmul": lambda x: x @ x.T @ x,
-    "reshape": lambda x: x.reshape(4, 3) @ x, "permute": lambda x: x.permute(1, 0) @ x, "flip": lambda x: x.flip((0,)) * x,
-    "slice": lambda x: x[1:, ::2] * x[:2, 1::2], "expand": lambda x: x[:, :1].expand(3, 4) * x,
-    "gather": lambda x: x[:, [0, 0, 3]] ** 2, "triu": lambda x: x.triu() @ x.T,
+    "add": lambda x: x + x * 2,
+    "mul": lambda x: x * x * x,
+    "div": lambda x: 1 / x + x / (x + 1),
+    "pow int": lambda x: x**3,
+    "pow float": lambda x: x**1.7,
+    "pow self": lambda x: x**x,
+    "pow of number": lambda x: 2**x,
+    "negative power": lambda x: x**-2,
+    "exp": lambda x: x.exp(),
+    "log": lambda x: x.log(),
+    "log2": lambda x: x.log2(),
+    "sqrt": lambda x: x.sqrt(),
+    "rsqrt": lambda x: x.rsqrt(),
+    "sin": lambda x: x.sin() * x.cos(),
+    "tan": lambda x: (x / 4).tan(),
+    "asin": lambda x: (x / 4).asin(),
+    "atan": lambda x: x.atan(),
+    "sinh": lambda x: x.sinh(),
+    "cosh": lambda x: x.cosh(),
+    "tanh": lambda x: x.tanh(),
+    "asinh": lambda x: x.asinh(),
+    "atanh": lambda x: (x / 4).atanh(),
+    "erf": lambda x: x.erf(),
+    "sigmoid": lambda x: x.sigmoid(),
+    "reciprocal": lambda x: x.reciprocal(),
+    "abs": lambda x: (x - 1).abs() * x,
+    "square": lambda x: x.square(),
+    "maximum": lambda x: (x * x).maximum(2 * x - x * 0.5),
+    "where": lambda x: (
+        (x > 1).where(x * x * x, x.exp()) if isinstance(x, Tensor) else torch.where(x > 1, x**3, x.exp())
+    ),
+    "sum": lambda x: x.sum(1) * x.sum(1),
+    "mean": lambda x: x.mean(0) ** 3,
+    "prod": lambda x: x.prod(1),
+    "max": lambda x: _max(x) * x.sum(1),
+    "var": lambda x: x.var(1),
+    "std": lambda x: x.std(0),
+    "softmax": lambda x: x.softmax(1) * x,
+    "log_softmax": lambda x: x.log_softmax(1) * x,
+    "logsumexp": lambda x: x.logsumexp(1),
+    "cumsum": lambda x: x.cumsum(1) * x,
+    "matmul": lambda x: x @ x.T @ x,
+    "reshape": lambda x: x.reshape(4, 3) @ x,
+    "permute": lambda x: x.permute(1, 0) @ x,
+    "flip": lambda x: x.flip((0,)) * x,
+    "slice": lambda x: x[1:, ::2] * x[:2, 1::2],
+    "expand": lambda x: x[:, :1].expand(3, 4) * x,
+    "gather": lambda x: x[:, [0, 0, 3]] ** 2,
+    "triu": lambda x: x.triu() @ x.T,
 }
 
 
@@ -88,13 +121,28 @@ def test_second_order_where_the_first_is_zero() -> None:
 def _random_program(rng: np.random.Generator) -> Fn:
     """A chain of smooth steps, each of which keeps a (3, 4) value of moderate size."""
     steps: list[Fn] = [
-        lambda x: x.sin() + x, lambda x: (x * x + 1).sqrt(), lambda x: (x * x + 0.5).log(), lambda x: (x * 0.3).exp(),
-        lambda x: x.softmax(1) * 2, lambda x: x - x.mean(0), lambda x: x / (x.abs().sum(1, keepdim=True) + 1),
-        lambda x: x.reshape(4, 3).T + x, lambda x: x.flip(0) * x, lambda x: x.pad(((1, 0), (0, 1)))[:3, 1:] + x * 0.5,
-        lambda x: x[:, [3, 0, 0, 1]] + x, lambda x: (x @ x.T).tanh() @ x, lambda x: x.cumsum(0).sigmoid() + x,
-        lambda x: (x > 0.1).where(x * 2, x.exp()), lambda x: x.maximum(x.roll(1, 1)), lambda x: (x * 0.5).erf() + x,
-        lambda x: x[0:1].expand(3, 4) * x, lambda x: x.stack(x * 2).sum(0) * 0.4, lambda x: x.cat(x, dim=0)[1:4],
-        lambda x: (x + 3).rsqrt() + x, lambda x: 1 / (x * x + 1), lambda x: x.sort(1)[0] + x * 0.2,
+        lambda x: x.sin() + x,
+        lambda x: (x * x + 1).sqrt(),
+        lambda x: (x * x + 0.5).log(),
+        lambda x: (x * 0.3).exp(),
+        lambda x: x.softmax(1) * 2,
+        lambda x: x - x.mean(0),
+        lambda x: x / (x.abs().sum(1, keepdim=True) + 1),
+        lambda x: x.reshape(4, 3).T + x,
+        lambda x: x.flip(0) * x,
+        lambda x: x.pad(((1, 0), (0, 1)))[:3, 1:] + x * 0.5,
+        lambda x: x[:, [3, 0, 0, 1]] + x,
+        lambda x: (x @ x.T).tanh() @ x,
+        lambda x: x.cumsum(0).sigmoid() + x,
+        lambda x: (x > 0.1).where(x * 2, x.exp()),
+        lambda x: x.maximum(x.roll(1, 1)),
+        lambda x: (x * 0.5).erf() + x,
+        lambda x: x[0:1].expand(3, 4) * x,
+        lambda x: x.stack(x * 2).sum(0) * 0.4,
+        lambda x: x.cat(x, dim=0)[1:4],
+        lambda x: (x + 3).rsqrt() + x,
+        lambda x: 1 / (x * x + 1),
+        lambda x: x.sort(1)[0] + x * 0.2,
     ]
     chosen = [steps[i] for i in rng.integers(len(steps), size=rng.integers(2, 6))]
 
@@ -102,6 +150,7 @@ def _random_program(rng: np.random.Generator) -> Fn:
         for step in chosen:
             x = step(x)
         return (x * x).sum()
+
     return program
 
 
@@ -113,8 +162,9 @@ def _check_by_differences(seed: int) -> None:
     got = evaluate(g.uop)
     direction = rng.standard_normal((3, 4))
     ahead, behind = (float(evaluate(program(Tensor(data + s * h * direction, device="NPY")).uop)) for s in (1, -1))
-    np.testing.assert_allclose((got * direction).sum(), (ahead - behind) / (2 * h), rtol=2e-5, atol=2e-5,
-                               err_msg=f"seed {seed}")
+    np.testing.assert_allclose(
+        (got * direction).sum(), (ahead - behind) / (2 * h), rtol=2e-5, atol=2e-5, err_msg=f"seed {seed}"
+    )
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -1,4 +1,5 @@
 """Gradients through writes in place, views, repeated backward and deep graphs, against torch."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -28,8 +29,12 @@ WRITES: dict[str, Callable[[Any, Any], None]] = {
     "indexed rows": lambda x, v: x.__setitem__(([2, 0], slice(0, 2)), v),
     "pairs": lambda x, v: x.__setitem__(([0, 2], [1, 3]), v[1]),
     "twice": lambda x, v: (x.__setitem__((0, slice(0, 2)), v[0]), x.__setitem__((0, slice(1, 3)), v[1])),
-    "read between": lambda x, v: (x.__setitem__((0, slice(0, 2)), v[0] * (x[1, 0:2] * 1)), x.__setitem__((1, slice(0, 2)), v[1])),
-    "add in place": lambda x, v: x[0:2, 0:2].__iadd__(v), "scale in place": lambda x, v: x[0:2, 0:2].__imul__(v),
+    "read between": lambda x, v: (
+        x.__setitem__((0, slice(0, 2)), v[0] * (x[1, 0:2] * 1)),
+        x.__setitem__((1, slice(0, 2)), v[1]),
+    ),
+    "add in place": lambda x, v: x[0:2, 0:2].__iadd__(v),
+    "scale in place": lambda x, v: x[0:2, 0:2].__imul__(v),
     "through a view": lambda x, v: x.reshape(4, 3)[0:2, 0:2].__imul__(v),
     "transposed view": lambda x, v: x.T[0:2, 0:2].__iadd__(v * v),
 }
@@ -54,8 +59,15 @@ def test_writes(write: str, start: str) -> None:
     np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
-BROADCASTS = [((3, 1), (1, 4)), ((4,), (3, 4)), ((3, 4), ()), ((1, 1, 1), (3, 4)), ((2, 1, 4), (3, 1)), ((1,), (1,)),
-              ((0, 4), (1, 4))]
+BROADCASTS = [
+    ((3, 1), (1, 4)),
+    ((4,), (3, 4)),
+    ((3, 4), ()),
+    ((1, 1, 1), (3, 4)),
+    ((2, 1, 4), (3, 1)),
+    ((1,), (1,)),
+    ((0, 4), (1, 4)),
+]
 
 
 @pytest.mark.parametrize("a, b", BROADCASTS, ids=repr)
@@ -73,8 +85,16 @@ def test_broadcasting(a: Any, b: Any) -> None:
 
 def test_what_has_no_gradient() -> None:
     x = Tensor([1.0, 2.0], device="NPY")
-    for y in (x.detach(), x.cast("int32").float(), (x > 1).float(), x.bitcast("int32").bitcast("float32"), x.argmax().float()):
-        with pytest.raises(GradientError, match="target 0 .* has no gradient: .* does not depend on it, or only through"):
+    for y in (
+        x.detach(),
+        x.cast("int32").float(),
+        (x > 1).float(),
+        x.bitcast("int32").bitcast("float32"),
+        x.argmax().float(),
+    ):
+        with pytest.raises(
+            GradientError, match="target 0 .* has no gradient: .* does not depend on it, or only through"
+        ):
             y.sum().gradient(x)
     for bad in (Tensor([1], device="NPY"), Tensor([True], device="NPY")):
         with pytest.raises(DTypeError, match="only floats have gradients, got a tensor of dtypes"):

@@ -65,9 +65,10 @@ def test_places_of_results_are_those_of_torch() -> None:
     import torch
     i, one = torch.tensor([0, 2]), torch.tensor(1)
     t, j, first = torch.from_numpy(X), tensor(i.numpy()), tensor(np.array(1, np.int32))
-    for got, want in ((tensor(X)[0, :, j], t[0, :, i]), (tensor(X)[j, 0, j], t[i, 0, i]), (tensor(X)[:, j, 0], t[:, i, 0]),
-                      (tensor(X)[first, :, j], t[one, :, i]), (tensor(X)[..., first], t[..., one]),
-                      (tensor(X)[j, first], t[i, one]), (tensor(X)[[first, 0]], t[torch.tensor([1, 0])])):
+    x = tensor(X)
+    for got, want in ((x[0, :, j], t[0, :, i]), (x[j, 0, j], t[i, 0, i]), (x[:, j, 0], t[:, i, 0]),
+                      (x[first, :, j], t[one, :, i]), (x[..., first], t[..., one]), (x[j, first], t[i, one]),
+                      (x[[first, 0]], t[torch.tensor([1, 0])])):
         np.testing.assert_array_equal(value(got), want.numpy())
 
 

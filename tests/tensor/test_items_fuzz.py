@@ -16,7 +16,8 @@ from tinyhost.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 DTYPES = ("float32", "int32", "uint8", "int64")
-SAME_SIZE = {"int32": "uint32", "uint32": "int32", "uint8": "int8", "int8": "uint8", "int64": "uint64", "uint64": "int64"}
+SAME_SIZE = {"int32": "uint32", "uint32": "int32", "uint8": "int8", "int8": "uint8", "int64": "uint64",
+             "uint64": "int64"}
 
 
 class Program:

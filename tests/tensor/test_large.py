@@ -26,7 +26,8 @@ class Mapping:
     """A sparse mapping: ``array`` for numpy, ``tensor`` for us, over the same bytes."""
 
     def __init__(self) -> None:
-        self.memory = mmap.mmap(-1, SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0x4000))
+        no_reserve = getattr(mmap, "MAP_NORESERVE", 0x4000)  # Python names it since 3.13
+        self.memory = mmap.mmap(-1, SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve)
         self.array = np.frombuffer(self.memory, np.uint8)
 
     def tensor(self, dtype: str = "uint8", shape: tuple[int, ...] | None = None) -> Tensor:

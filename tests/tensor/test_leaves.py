@@ -1,4 +1,5 @@
 """Leaves without storage have an identity: each gets its own gradient, and kernels do not see it."""
+
 from __future__ import annotations
 
 import copy
@@ -17,14 +18,23 @@ from tinyhost.uop.leaf import is_leaf, is_literal, without_identity
 from .evaluator import evaluate
 
 MAKERS: dict[str, Callable[[], Tensor]] = {
-    "number": lambda: Tensor(3.0), "strong number": lambda: Tensor(3.0, dtype="float64"), "bool cast": lambda: Tensor(True).float(),
-    "half": lambda: Tensor(3.0, dtype="float16"), "int cast": lambda: Tensor(3).float(), "arange": lambda: Tensor.arange(3.0),
-    "int arange": lambda: Tensor.arange(3).double(), "linspace": lambda: Tensor.linspace(0, 1, 4),
-    "eye": lambda: Tensor.eye(2), "full": lambda: Tensor.full((2, 2), 3.0, buffer=False),
-    "zeros": lambda: Tensor.zeros(2, 2, buffer=False), "ones": lambda: Tensor.ones(3, buffer=False),
+    "number": lambda: Tensor(3.0),
+    "strong number": lambda: Tensor(3.0, dtype="float64"),
+    "bool cast": lambda: Tensor(True).float(),
+    "half": lambda: Tensor(3.0, dtype="float16"),
+    "int cast": lambda: Tensor(3).float(),
+    "arange": lambda: Tensor.arange(3.0),
+    "int arange": lambda: Tensor.arange(3).double(),
+    "linspace": lambda: Tensor.linspace(0, 1, 4),
+    "eye": lambda: Tensor.eye(2),
+    "full": lambda: Tensor.full((2, 2), 3.0, buffer=False),
+    "zeros": lambda: Tensor.zeros(2, 2, buffer=False),
+    "ones": lambda: Tensor.ones(3, buffer=False),
     "marked literal": lambda: Tensor.const(3.0).is_param_(),
-    "list": lambda: Tensor([3.0, 3.0], device="NPY"), "storage": lambda: Tensor.ones(3, device="NPY"),
-    "deep copy": lambda: copy.deepcopy(Tensor(3.0)), "pickle": lambda: pickle.loads(pickle.dumps(Tensor(3.0))),
+    "list": lambda: Tensor([3.0, 3.0], device="NPY"),
+    "storage": lambda: Tensor.ones(3, device="NPY"),
+    "deep copy": lambda: copy.deepcopy(Tensor(3.0)),
+    "pickle": lambda: pickle.loads(pickle.dumps(Tensor(3.0))),
 }
 
 
@@ -40,8 +50,8 @@ def test_equal_leaves_have_gradients_of_their_own(maker: str) -> None:
 def test_numbers_of_the_program_are_no_leaf(value: float) -> None:
     a = Tensor(value)
     assert evaluate((a * value + value).gradient(a)[0].uop) == value
-    assert evaluate((a ** value).gradient(a)[0].uop) == value * value ** (value - 1)
-    np.testing.assert_allclose(evaluate((value ** a).gradient(a)[0].uop), value ** value * np.log(value))
+    assert evaluate((a**value).gradient(a)[0].uop) == value * value ** (value - 1)
+    np.testing.assert_allclose(evaluate((value**a).gradient(a)[0].uop), value**value * np.log(value))
 
 
 def test_a_leaf_shares_a_tie() -> None:
@@ -56,6 +66,7 @@ def test_kernels_do_not_see_identities() -> None:
 
     def schedule() -> UOp:
         return (x * Tensor(3.0) + Tensor.arange(2)).schedule_linear()
+
     assert schedule() is schedule()
     a = Tensor(3.0)
     assert is_leaf(a.uop) and not is_literal(a.uop) and is_literal(UOp.const(3.0))
@@ -80,6 +91,7 @@ def test_functions_take_leaves_as_arguments() -> None:
     @function(allow_implicit=False)
     def f(x: Tensor, s: Tensor) -> Tensor:
         return x * s + 3.0 * x
+
     x, s = Tensor(np.array([1.0, 2.0], np.float16), device="NPY"), Tensor(3.0)
     out = f(x, s)
     assert out.dtype is x.dtype and evaluate(out.uop).tolist() == [6, 12]
@@ -91,7 +103,9 @@ def test_two_parameters_on_one_value_are_refused() -> None:
     x = Tensor([1.0, 2.0], device="NPY")
     a, b = (x + 1).is_param_(), (x + 1).is_param_()
     assert a.uop is b.uop and a.uop.op is Ops.ADD
-    with pytest.raises(GradientError, match="two parameters are one value, <Tensor .*with .clone\\(\\) before it is used"):
+    with pytest.raises(
+        GradientError, match="two parameters are one value, <Tensor .*with .clone\\(\\) before it is used"
+    ):
         (a * b).sum().backward()
     p = Tensor([1.0, 2.0], device="NPY").is_param_()
     alias = copy.copy(p)  # one parameter under two names

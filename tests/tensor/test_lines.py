@@ -1,4 +1,5 @@
 """Errors name the user's line: that of the call, and that which built what failed later."""
+
 from __future__ import annotations
 
 import gc
@@ -61,11 +62,13 @@ def test_the_first_builder_stays_and_views_show_what_they_are_of() -> None:
 def test_it_can_be_switched_off_and_keeps_nothing_alive() -> None:
     class Local:
         pass
+
     local = Local()
     ref, x = weakref.ref(local), Tensor([1.0], device="NPY")
 
     def build(held: Any) -> Tensor:
         return x * 3.0
+
     y = build(local)
     del local
     gc.collect()
@@ -92,6 +95,7 @@ def test_other_errors_name_what_was_computed(monkeypatch: pytest.MonkeyPatch) ->
 
     def fails(*args: Any) -> None:
         raise MemoryError("no room")
+
     monkeypatch.setattr(realization, "run", fails)
     x, place = Tensor([1.0, 2.0]) * 3, here()
     with pytest.raises(MemoryError) as caught:

@@ -41,7 +41,9 @@ def test_lengths(n: int) -> None:
     np.testing.assert_array_equal(Tensor(a[:, None]).cumsum(0).numpy()[:, 0], a.cumsum())
 
 
-@pytest.mark.parametrize("shape, axis", [((3, 300), 1), ((300, 3), 0), ((2, 200, 3), 1), ((2, 3, 200), -1), ((5, 0), 0)])
+@pytest.mark.parametrize("shape, axis", [
+    ((3, 300), 1), ((300, 3), 0), ((2, 200, 3), 1), ((2, 3, 200), -1), ((5, 0), 0),
+])
 def test_axes(shape: tuple[int, ...], axis: int) -> None:
     a = np.random.default_rng(0).integers(-9, 9, shape).astype(np.int64)
     np.testing.assert_array_equal(Tensor(a).cumsum(axis).numpy(), a.cumsum(axis))

@@ -20,8 +20,9 @@ def sample(dtype: str, shape: Any) -> Array:
     return rng.integers(0 if dtype[0] == "u" else -50, 50, shape).astype(dtype)
 
 
-@pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8"])
+@pytest.mark.parametrize("dtype, descending", [
+    ("float32", False), ("float32", True), ("int64", False), ("uint8", True),
+])
 def test_long_sorts_are_stable(dtype: str, descending: bool) -> None:
     a = sample(dtype, 2600)
     if dtype == "float32":
@@ -133,3 +134,39 @@ def test_repeat_interleave_by_tensor(repeats: list[int]) -> None:
     np.testing.assert_array_equal(got.numpy(), want.detach().numpy())
     np.testing.assert_array_equal(g.numpy(), t.grad.numpy())  # type: ignore[union-attr]
     assert x.repeat_interleave(Tensor([1, 0, 2]), 0, output_size=3).numpy().tolist() == a[[0, 2, 2]].tolist()
+
+
+# *** bits ***
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+def test_selections_keep_the_bits(dtype: str) -> None:
+    """-0.0, infinities and denormals come out as they went in."""
+    tiny = np.finfo(dtype).smallest_subnormal
+    a = np.array([-0.0, 0.0, np.inf, -np.inf, tiny, -tiny, 1.0], dtype)
+    order = np.array([0, 6, 5, 4, 3, 2, 1, 0], np.int32)
+    x, i, rows = Tensor(a), Tensor(order), Tensor(np.stack([a, -a]))
+
+    def same(got: Tensor, want: Array) -> None:
+        assert got.numpy().tobytes() == want.astype(dtype).tobytes()
+    same(x[i], a[order])
+    same(x.gather(0, i), a[order])
+    same(x.index_select(0, i), a[order])
+    same(rows.gather(1, Tensor(np.stack([order, order]))), np.stack([a[order], -a[order]]))
+    same(x.masked_select(x.isnan().logical_not()), a)
+    same(x.sort()[0], np.array([-np.inf, -tiny, -0.0, 0.0, tiny, 1.0, np.inf]))
+    same(x.topk(4)[0], np.array([np.inf, 1.0, tiny, -0.0]))
+    same(Tensor(np.ones(7, dtype)).scatter(0, Tensor(order[1:]), Tensor(a)), _scattered(a, order))
+    y = Tensor(np.ones(7, dtype))
+    y[Tensor(order[1:])] = x
+    same(y, _scattered(a, order))
+
+
+def _scattered(a: Array, order: Array) -> Array:
+    out = np.ones(7, a.dtype)
+    out[order[1:]] = a
+    return out
+
+
+def test_gradient_at_minus_zero() -> None:
+    x = Tensor(np.array([-0.0, 0.0, 2.0], np.float32))
+    [g] = (x.gather(0, Tensor([0, 0, 2])) * Tensor([1.0, 2.0, 4.0])).sum().gradient(x)
+    assert g.tolist() == [3, 0, 4]

@@ -1,4 +1,5 @@
 """Construction, properties, storage and the Python protocols of tensors."""
+
 from __future__ import annotations
 
 import gc
@@ -14,6 +15,7 @@ from tinyhost.dtype import dtypes
 from tinyhost.errors import ShapeError
 from tinyhost.tensor import Tensor
 from tinyhost.uop import Ops, UOp
+from tinyhost.uop.leaf import without_identity
 
 from .evaluator import evaluate
 
@@ -59,7 +61,7 @@ def test_host_data_is_copied_to_the_device() -> None:
 def test_scalars_are_weak_and_deviceless() -> None:
     for x in (3, 2.5, True):
         t = Tensor(x)
-        assert t.uop is UOp.const(x) and t.device is None and t.shape == () and t.item() == x
+        assert without_identity(t.uop) is UOp.const(x) and t.device is None and t.shape == () and t.item() == x
     strong = Tensor(3, dtype="int8")
     assert strong.dtype is dtypes.int8 and strong.device is None
     assert Tensor(3, device="NPY").device == "NPY"
@@ -105,8 +107,17 @@ def test_full_has_storage_of_its_own() -> None:
     assert Tensor.zeros(0, 3, device="NPY").shape == (0, 3)
 
 
-ARANGES: list[tuple[Any, ...]] = [(5,), (2, 7), (7, 2, -2), (0,), (3, 3), (0, 10, 3), (0.0, 1.0, 0.25), (5, 0, -1.5),
-                                  (0, 1, 0.3)]
+ARANGES: list[tuple[Any, ...]] = [
+    (5,),
+    (2, 7),
+    (7, 2, -2),
+    (0,),
+    (3, 3),
+    (0, 10, 3),
+    (0.0, 1.0, 0.25),
+    (5, 0, -1.5),
+    (0, 1, 0.3),
+]
 
 
 @pytest.mark.parametrize("args", ARANGES, ids=repr)
@@ -169,6 +180,7 @@ def test_numpy_on_the_left() -> None:
 def test_copies_and_pickles() -> None:
     import copy
     import pickle
+
     x = Tensor([1.0, 2.0], device="PYTHON").is_param_().realize()
     deep, shallow, thawed = copy.deepcopy(x), copy.copy(x), pickle.loads(pickle.dumps(x))
     x += 1.0
@@ -195,9 +207,71 @@ def test_truth() -> None:
         [1][Tensor(1.0)]  # type: ignore[call-overload]
 
 
-def test_repr() -> None:
-    assert repr(Tensor([1, 2], device="PYTHON")) == "<Tensor (2,) dtypes.int on PYTHON, copy>"
-    assert "parameter" in repr(Tensor([1.0], device="PYTHON").is_param_())
+# *** repr ***
+def test_repr_names_what_is_known() -> None:
+    assert repr(Tensor([1, 2], device="PYTHON")) == "<Tensor (2,) dtypes.int on PYTHON, lazy copy>"
+    assert repr(Tensor([1, 2], device="PYTHON") + 1) == "<Tensor (2,) dtypes.int on PYTHON, lazy add>"
+    assert repr(Tensor.empty(3, device="PYTHON")) == "<Tensor (3,) dtypes.float on PYTHON, empty storage>"
+    assert repr(Tensor(3.0)) == "<Tensor () dtypes.weakfloat, literal: 3.0>"
+    assert repr(Tensor.arange(3)) == "<Tensor (3,) dtypes.int, lazy cast>"
+    w = Tensor([1.0], device="PYTHON").is_param_()
+    w.sum().backward()
+    assert repr(w) == "<Tensor (1,) dtypes.float on PYTHON, lazy copy, parameter, grad>"
+    w.realize()
+    w += 1.0
+    n = UOp.variable("n", 1, 2).bind(2)
+    assert "lazy store" in repr(w) and repr(Tensor([1, 2], device="PYTHON")[:n]).startswith(
+        "<Tensor (n,) dtypes.int on"
+    )
+
+
+def test_repr_shows_a_few_values_that_are_there() -> None:
+    from tinyhost import GlobalCounters
+
+    x = Tensor([[1.0, -2.5, 3.0]], device="PYTHON").realize()
+    assert repr(x) == "<Tensor (1, 3) dtypes.float on PYTHON, realized: [[1.0, -2.5, 3.0]]>"
+    views = {
+        "T": x.T,
+        "slice": x[:, ::-1],
+        "part": x[0, 1:],
+        "expand": x.expand(2, 3),
+        "reshape": x.reshape(3),
+        "detach": x.detach(),
+    }
+    before, shown = GlobalCounters.kernel_count, {name: repr(view) for name, view in views.items()}
+    assert GlobalCounters.kernel_count == before
+    for name, view in views.items():
+        assert shown[name].endswith(f"realized: {view.numpy().tolist()}>"), name
+    for many in (
+        Tensor.zeros(100, device="PYTHON").realize(),
+        Tensor([1.0], dtype="bfloat16", device="PYTHON").realize(),
+    ):
+        assert repr(many).endswith("realized>")
+    assert repr(Tensor([True], device="PYTHON").realize()).endswith("realized: [True]>")
+
+
+def test_repr_never_computes_and_never_raises() -> None:
+    from tinyhost import GlobalCounters, TinyJit
+
+    seen: list[str] = []
+
+    def step(x: Tensor) -> Tensor:
+        seen.append(repr(x) + repr(x + 1))
+        return (x + 1).realize()
+
+    captured = TinyJit(step)
+    for _ in range(3):
+        captured(Tensor([1.0], device="PYTHON").realize())
+    assert "realized: [1.0]" in seen[0] and seen[1].count("<Tensor (1,) dtypes.float on PYTHON") == 2
+    before = GlobalCounters.kernel_count
+    failed = Tensor._wrap(
+        UOp(Ops.ADD, (Tensor([1.0, 2.0], device="PYTHON").uop, Tensor([1.0, 2, 3], device="PYTHON").uop))
+    )
+    assert repr(failed).startswith("<Tensor that cannot be shown: IndexError: cannot broadcast (2,) and (3,)")
+    deep = Tensor([1.0], device="PYTHON")
+    for _ in range(3000):
+        deep = deep * 1.5
+    assert repr(deep) == "<Tensor (1,) dtypes.float on PYTHON, lazy mul>" and GlobalCounters.kernel_count == before
 
 
 # *** storage ***

@@ -1,7 +1,8 @@
 """Notes on errors of scheduling, compiling and running: the user's line that built what failed.
 
-Takes the exception and the graphs that were to be computed; adds a note to it and never changes or hides it. What failed
-is found by scheduling parts of the graph again: the first value, sources first, with which they fail in the same way.
+Takes the exception and the graphs that were to be computed; adds a note to it and never changes or hides it. What
+failed is found by scheduling parts of the graph again: the first value, sources first, with which they fail in the same
+way.
 """
 from __future__ import annotations
 
@@ -12,19 +13,29 @@ from tinyhost.engine.effects import Effects
 from tinyhost.engine.plan import plan_of
 from tinyhost.engine.schedule import get_linear
 from tinyhost.env import Context
-from tinyhost.errors import CompileError, RendererError, RewriteError, ScheduleError, SpecError
+from tinyhost.errors import (
+    CompileError,
+    DeviceError,
+    JitError,
+    RendererError,
+    RewriteError,
+    ScheduleError,
+    SpecError,
+)
 from tinyhost.uop import UOp
 from tinyhost.uop.fields import UNSET
 from tinyhost.uop.lines import line_of
 
 _REPEATABLE = (ScheduleError, CompileError, RewriteError, SpecError, RendererError)
+_NOT_OF_THE_GRAPH = (DeviceError, JitError)  # whatever would be computed, these would be raised
 _SECONDS = 2.0  # the longest search for the failing value
 _SHOWN = 3
 
 
 def add_lines(error: Exception, roots: Collection[UOp]) -> None:
     """Note on ``error``, raised while ``roots`` were computed, which lines of the program built what failed."""
-    if any(note.startswith(("built at ", "while computing ")) for note in getattr(error, "__notes__", ())):
+    notes = getattr(error, "__notes__", ())
+    if isinstance(error, _NOT_OF_THE_GRAPH) or any(n.startswith(("built at ", "while computing ")) for n in notes):
         return
     if isinstance(error, _REPEATABLE) and (found := _failing(error, roots)) is not None:
         error.add_note(f"built at {found}")

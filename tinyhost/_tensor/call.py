@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhost._tensor.core import TensorCore
 from tinyhost.dtype import least_upper_dtype
+from tinyhost.errors import CallError, DTypeError
+from tinyhost.helpers import prod
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp
 from tinyhost.uop.leaf import without_identity
@@ -34,7 +36,7 @@ class CallTensor(TensorCore):
             grad_fxn: called with the gradient and ``call=``, returns one gradient for each argument.
 
         Raises:
-            TypeError: an argument does not fit its parameter.
+            CallError, DTypeError: an argument does not fit its parameter.
         """
         body = without_identity(fxn.uop if isinstance(fxn, TensorCore) else fxn)
         args = fitted_arguments(body, tuple(t.uop for t in (self, *lst)))
@@ -58,11 +60,12 @@ def fitted_arguments(body: UOp, args: tuple[UOp, ...]) -> tuple[UOp, ...]:
     """The arguments of a call, weak ones at the dtype of their parameter.
 
     Raises:
-        TypeError: number, shape or dtype of the arguments differ from the parameters.
+        CallError: number or shapes of the arguments differ from the parameters.
+        DTypeError: a dtype differs.
     """
     params = {u.arg.slot: u for u in body.toposort(enter_calls=False) if u.op is Ops.PARAM and u.arg.slot >= 0}
     if params and max(params) >= len(args):
-        raise TypeError(f"expected {max(params) + 1} args, got {len(args)}")
+        raise CallError(f"expected {max(params) + 1} args, got {len(args)}")
     out = []
     for i, a in enumerate(args):
         p = params.get(i)
@@ -70,12 +73,12 @@ def fitted_arguments(body: UOp, args: tuple[UOp, ...]) -> tuple[UOp, ...]:
             out.append(a)
             continue
         if p.arg.size is None and a.shape != ():
-            raise TypeError(f"arg {i} shape mismatch: expected scalar, got {a.shape}")
-        if p.arg.size is not None and p.arg.size != a.max_numel():
-            raise TypeError(f"arg {i} shape mismatch: expected size {p.arg.size}, got {a.shape}")
+            raise CallError(f"arg {i} shape mismatch: expected scalar, got {a.shape}")
+        if p.arg.size is not None and p.arg.size != prod(a.max_shard_shape):
+            raise CallError(f"arg {i} shape mismatch: expected size {p.arg.size}, got {a.shape}")
         if a.dtype.is_weak and least_upper_dtype(a.dtype, p.dtype) is p.dtype:
             a = a.cast(p.dtype)
         if p.dtype is not a.dtype:
-            raise TypeError(f"arg {i} dtype mismatch: expected {p.dtype}, got {a.dtype}")
+            raise DTypeError(f"arg {i} dtype mismatch: expected {p.dtype}, got {a.dtype}")
         out.append(a)
     return tuple(out)

@@ -21,8 +21,8 @@ from tinyhost.mixin.sint import Shape
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp
 from tinyhost.uop.leaf import is_leaf, with_identity
-from tinyhost.uop.sharding import stored_axis
 from tinyhost.uop.lines import mark
+from tinyhost.uop.sharding import stored_axis
 
 if TYPE_CHECKING:
     from typing import Self
@@ -72,13 +72,19 @@ class TensorCore(RandMixin):
 
     def __init__(self, data: Any, device: DeviceLike = None, dtype: DTypeLike | None = None) -> None:
         dt = None if dtype is None else to_dtype(dtype)
-        self.uop = _node_from(data, device, dt)
+        exchanged = self._exchanged(data, device)
+        self.uop = _node_from(data if exchanged is None else exchanged, device, dt)
         self.grad = self._family = None
         self.is_param = None
         track(self)
         mark(self.uop)
         if isinstance(data, UOp):
             forget_exclusive(self.uop)
+
+    @classmethod
+    def _exchanged(cls, data: Any, device: DeviceLike) -> UOp | None:
+        """The node of foreign data that numpy cannot take in; None for all other data."""
+        return None
 
     @classmethod
     def _wrap(cls, uop: UOp) -> Self:
@@ -278,7 +284,6 @@ class TensorCore(RandMixin):
 
     # *** Python protocols ***
     __hash__ = object.__hash__
-    __array_ufunc__ = None  # numpy leaves ``array + tensor`` to the tensor
 
     def __eq__(self, x: Any) -> Self:  # type: ignore[override]
         return self.eq(x)

@@ -125,7 +125,7 @@ class DynamicTensor(ReadTensor):
             DTypeError: the repeats are not integers.
             ShapeError: they are not one for each element.
         """
-        if not isinstance(repeats, (list, tuple, DynamicTensor)) and not hasattr(repeats, "__array__"):
+        if not isinstance(repeats, (list, tuple, DynamicTensor)) and not getattr(repeats, "ndim", 0):
             return super().repeat_interleave(repeats, dim)
         x, axis = (self.flatten(), 0) if dim is None else (self, self._resolve_dim(dim))
         times: Self = self.ufix(repeats)

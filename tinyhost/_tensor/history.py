@@ -10,16 +10,15 @@ from __future__ import annotations
 import weakref
 from collections.abc import Collection, Iterable, Mapping
 from threading import RLock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp
 
 
-
 class _Origin(NamedTuple):
-    """The graph of a realized value, the storage that it reads, and for a sharded value how its buffers are put together
-    (over a PARAM for the BUFFER: the table must not keep its own keys alive)."""
+    """The graph of a realized value, the storage that it reads, and for a sharded value how its buffers are put
+    together (over a PARAM for the BUFFER: the table must not keep its own keys alive)."""
 
     graph: UOp
     reads: frozenset[UOp]
@@ -92,6 +91,17 @@ def unrealized(root: UOp) -> tuple[UOp, dict[UOp, UOp]]:
         known = {value: graph for value, graph in found.items() if value in below}
         if not known:
             return root, back
-        back.update({graph: value.reshape(graph.shape) if value.op is Ops.UNSHARD else value.view_as(graph.shape)
-                     for value, graph in known.items()})
-        root = root.substitute({value: graph.reshape(value.shape) for value, graph in known.items()}, walk=True)
+        back.update({graph: _seen_as(value, graph.shape) for value, graph in known.items()})
+        root = root.substitute({value: _filling(graph, value) for value, graph in known.items()}, walk=True)
+
+
+def _seen_as(value: UOp, shape: tuple[Any, ...]) -> UOp:
+    """Storage as a value of a shape, without the padding of shards."""
+    return value.only(value.arg[0], shape[value.arg[0]]) if value.op is Ops.UNSHARD else value.view_as(shape)
+
+
+def _filling(graph: UOp, value: UOp) -> UOp:
+    """A graph as what fills storage, with the padding of shards."""
+    if value.op is Ops.UNSHARD:
+        graph = graph.with_full_shards(value.arg[0], len(value.src[0].device or ()))
+    return graph.reshape(value.shape)

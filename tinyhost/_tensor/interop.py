@@ -22,6 +22,7 @@ from tinyhost.uop import UOp
 if TYPE_CHECKING:
     from typing import Self
 
+_WRITERS = {"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"}
 # ufuncs as methods of the tensor that is their first operand
 _UFUNCS = {
     "add": "__add__", "subtract": "__sub__", "multiply": "__mul__", "divide": "__truediv__",
@@ -191,10 +192,9 @@ class InteropTensor(RealizeTensor):
     def from_dlpack(cls, x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Self:
         """A tensor over the elements of ``x``, an object with ``__dlpack__`` or a capsule in host memory.
 
-        Memory is shared where the device takes foreign memory over and the elements lie in one block, perhaps with
-        permuted, reversed or repeated axes; else it is copied. Writes to the tensor reach shared memory, unless it is
-        read-only: then the first write moves the tensor to memory of its own. The producer's memory is kept until the
-        last tensor and export over it is gone.
+        Memory is shared, with any strides, where the device takes foreign memory over; else it is copied. Writes to
+        the tensor reach shared memory, unless it is read-only: then the first write moves the tensor to memory of its
+        own. The producer's memory is kept until the last tensor and export over it is gone.
 
         Args:
             copy: True always copies; False never does.
@@ -215,6 +215,18 @@ class InteropTensor(RealizeTensor):
         return shared.clone().realize() if copy else shared  # type: ignore[attr-defined, no-any-return]
 
     @classmethod
+    def _exchanged(cls, data: Any, device: Any) -> UOp | None:
+        """A copy of another library's array, which may have dtypes that numpy lacks; None for what it hands out to
+        numpy only, and for everything else."""
+        if isinstance(data, (bool, int, float, list, tuple, np.ndarray, np.generic)) or not hasattr(data, "__dlpack__"):
+            return None
+        try:
+            found = dlpack.take_capsule(_capsule_of(data))
+        except BufferError:
+            return None
+        return cls._copied(found, canonical_device(device)).uop
+
+    @classmethod
     def _from_tensor(cls, x: Any, target: Any, copy: bool | None) -> Self:
         if copy:
             return x.clone(target)  # type: ignore[no-any-return]
@@ -226,8 +238,7 @@ class InteropTensor(RealizeTensor):
     def _over(cls, found: dlpack.Import, device: Any) -> Self | None:
         """A tensor on foreign memory itself, None where that is impossible."""
         from tinyhost.device import Buffer, caps_of
-        order = _block_order(found.shape, found.strides)
-        if order is None or isinstance(device, tuple) or 0 in found.shape:
+        if isinstance(device, tuple) or 0 in found.shape:
             return None
         if not caps_of(device).host_visible or not Device[device].allocator.foreign:
             return None
@@ -235,13 +246,10 @@ class InteropTensor(RealizeTensor):
         address = found.address + found.dtype.itemsize * sum((n - 1) * s for n, s in steps if s < 0)
         if address % found.dtype.itemsize:
             return None
-        extents = [found.shape[i] for i in order]
-        size = 1
-        for n in extents:
-            size *= n
+        size = 1 + sum((n - 1) * abs(s) for n, s in zip(found.shape, found.strides))
         buffer = Buffer(device, size, found.dtype).allocate(external_ptr=address, keep=found.owner)
         buffer.readonly = found.readonly
-        unfolded: Self = _unfolded(cls._wrap(UOp.from_buffer(buffer)), found, order)
+        unfolded: Self = _unfolded(cls._wrap(UOp.from_buffer(buffer)), found)
         return unfolded
 
     @classmethod
@@ -279,12 +287,22 @@ class InteropTensor(RealizeTensor):
             options = f" with {', '.join(sorted(kwargs))}" if kwargs else ""
             raise TypeError(f"numpy.{how}{options} has no counterpart for a Tensor: use the Tensor's own methods, or "
                             "numpy.asarray(tensor) for a copy")
-        first, *rest = [x if isinstance(x, InteropTensor) else self._operand(x) for x in inputs]
+        first, *rest = [x if isinstance(x, InteropTensor) else self.ufix(x) for x in inputs]
         return getattr(first, name)(*rest)
 
-    def _operand(self, x: Any) -> Self:
-        """What stands beside self in a numpy call, on self's device."""
-        return self.ufix(x)
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Other functions of numpy get copies of the tensors in their arguments, and give what they give for arrays."""
+        if func.__name__ in _WRITERS or isinstance(kwargs.get("out"), InteropTensor):
+            raise TypeError(f"numpy.{func.__name__} would write into a copy of a Tensor: write with tensor[...] = or "
+                            "tensor.assign()")
+        return func(*_plain(args), **{k: _plain(v) for k, v in kwargs.items()})
+
+
+def _plain(x: Any) -> Any:
+    """Tensors inside of nested lists and tuples as arrays."""
+    if isinstance(x, InteropTensor):
+        return x.numpy()
+    return [_plain(v) for v in x] if isinstance(x, list) else tuple(map(_plain, x)) if isinstance(x, tuple) else x
 
 
 def _capsule_of(x: Any) -> Any:
@@ -317,12 +335,16 @@ def _block_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int] 
     return order
 
 
-def _unfolded(flat: Any, found: dlpack.Import, order: list[int]) -> Any:
-    """The elements of a block as the axes of an import."""
+def _unfolded(flat: Any, found: dlpack.Import) -> Any:
+    """The elements that the memory of an import spans, as its axes."""
+    order = _block_order(found.shape, found.strides)
+    backward = tuple(i for i, (n, s) in enumerate(zip(found.shape, found.strides)) if s < 0 and n > 1)
+    if order is None:
+        x = flat.as_strided(found.shape, tuple(map(abs, found.strides)))
+        return x.flip(backward) if backward else x
     others = [i for i in range(len(found.shape)) if i not in order]
     x = flat.reshape(tuple([*(found.shape[i] for i in order), *(1 for _ in others)]))
     now = [*order, *others]
     x = x.permute(tuple(now.index(i) for i in range(len(now))))
-    reversed_axes = tuple(i for i in order if found.strides[i] < 0)
-    x = x.flip(reversed_axes) if reversed_axes else x
+    x = x.flip(backward) if backward else x
     return x if x.shape == found.shape else x.expand(found.shape)

@@ -51,6 +51,15 @@ class ItemTensor(StorageTensor):
         nodes = {i: e.node for i, e in enumerate(kept) if e.kind == "node"}
         return sliced._gathered(nodes) if nodes else sliced
 
+    def unbind(self, dim: int = 0) -> tuple[Self, ...]:
+        """All elements of ``dim``, each without that axis."""
+        dim = self._existing_dim(dim, "unbind")
+        return tuple(self.select(dim, i) for i in range(self.shape[dim]))
+
+    def view_as(self, other: Self) -> Self:
+        """Reshaped to the shape of ``other``."""
+        return self.reshape(other.shape)
+
     # *** masks ***
     def _without_masks(self, listed: list[Any]) -> tuple[Self, list[Any]]:
         """Self and the entries with masks as integer indices; a 0-d mask indexes an axis of its own."""

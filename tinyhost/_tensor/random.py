@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
     from tinyhost.dtype import DTypeLike
 
-_ONE = {16: {10: 0x3C00, 7: 0x3F80}, 32: {23: 0x3F800000}, 64: {52: 0x3FF0000000000000}, 8: {3: 0x38, 2: 0x3C}}
+# bits of 1.0
+_ONE = {dtypes.float16: 0x3C00, dtypes.bfloat16: 0x3F80, dtypes.float32: 0x3F800000,
+        dtypes.float64: 0x3FF0000000000000, dtypes.fp8e4m3: 0x38, dtypes.fp8e5m2: 0x3C,
+        dtypes.fp8e4m3fnuz: 0x40, dtypes.fp8e5m2fnuz: 0x40}
 _UINT = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}
 
 
@@ -51,7 +54,7 @@ class RandomTensor(TensorCore):
             ShapeError: an extent is negative or symbolic.
         """
         dt = dtypes.default_float if dtype is None else to_dtype(dtype)
-        if not dt.is_float or dt.is_weak or dt in dtypes.fp8_fnuz:
+        if not dt.is_float or dt.is_weak:
             raise DTypeError(f"rand needs a float dtype such as float32, got {dt}: use randint for integers")
         dims = argfix(*shape)
         count = cls._checked_count("rand", dims)
@@ -85,7 +88,7 @@ class RandomTensor(TensorCore):
         if width == 64 and bits.shape[0] % 2:
             raise AssertionError("64-bit floats take an even number of words")
         uints = bits.bitcast(_UINT[width])
-        one = (uints >> (width - mantissa)) | _ONE[width][mantissa]
+        one = (uints >> (width - mantissa)) | _ONE[dtype]
         floats: Self = one.bitcast(dtype).shrink(((0, count),))
         return floats - 1
 

@@ -30,11 +30,13 @@ class ShardingTensor(RandomTensor, StorageTensor):
 
         Args:
             devices: two or more different devices; the order is that of the shards.
-            axis: the axis that is cut in equal shards, one a device; None puts all of self on each device.
+            axis: the axis that is cut in equal shards, one a device (the last ones are shorter where it does not
+                divide); None puts all of self on each device.
 
         Raises:
             DeviceError: a device is given twice.
-            ShapeError: the axis does not exist, or does not divide by the number of devices.
+            ShapeError: self has no axes, or the axis is symbolic.
+            IndexError: the axis does not exist.
 
         Example:
             >>> from tinyhost import Tensor

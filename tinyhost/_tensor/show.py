@@ -1,7 +1,7 @@
 """``repr`` of a tensor: shape, dtype, device, whether it is computed, whether it has a gradient, and a few values.
 
-Nothing is computed, opened or waited for beyond reading memory that already holds the values, and nothing raises: a repr
-is what one looks at when something else went wrong.
+Nothing is computed, opened or waited for beyond reading memory that already holds the values, and nothing raises: a
+repr is what one looks at when something else went wrong.
 """
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ from tinyhost._tensor.views import (
     storage_of,
     strangers,
 )
-from tinyhost.download import fetch
 from tinyhost.device import caps_of
+from tinyhost.download import fetch
 from tinyhost.dtype import dtypes, least_upper_dtype, strong_dtype, to_dtype
 from tinyhost.errors import DTypeError, PlacementError, ShapeError
 from tinyhost.helpers import argfix

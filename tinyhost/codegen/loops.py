@@ -61,7 +61,7 @@ class Loops(Memory):
             strong = bound if bound.op is Ops.NOOP else self.bound_node(self.out[bound][0])
             deps = tuple(x for d in u.src[1:] for x in self.effects(d))
             r = self.strong_ranges[u] = UOp(Ops.RANGE, (strong, *deps), u.arg)
-            self.rank[r] = self.small_rank.get(u, len(self.small_rank))
+            self.rank[r] = self.small_rank.get(u.arg[:-1], len(self.small_rank))
         return r
 
     def bound_node(self, entry: Entry) -> UOp:

@@ -40,7 +40,7 @@ class Values:
         self.renderer = renderer
         self.strong_ranges: dict[UOp, UOp] = {}
         self.rank: dict[UOp, int] = {}
-        self.small_rank = {r: i for i, r in enumerate(order)}
+        self.small_rank = {r.arg[:-1]: i for i, r in enumerate(order)}  # by id: a new bound makes a new node
         self.ints = Integers(self.rank, lower, dtypes.int64 in native_dtypes(renderer))
         self.vectors = Vectors(renderer, lower)
         self.alu = self.vectors.alu

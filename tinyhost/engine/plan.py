@@ -71,6 +71,7 @@ class Plan:
     storage: list[tuple[str, int, DType]] = field(default_factory=list)  # device, elements, dtype
     frees: dict[int, list[int]] = field(default_factory=dict)  # step -> storage that no later step uses
     written: tuple[int, ...] = ()  # parameters that the steps write
+    linear: UOp | None = None  # what it is the plan of
 
 
 class _Planner:
@@ -189,6 +190,7 @@ def plan_of(linear: UOp) -> Plan:
         for call in linear.src:
             planner.add(call)
         plan = planner.plan()
+        plan.linear = linear
         with _lock:
             _plans[key] = plan
             while len(_plans) > _CAPACITY:

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tinyhost.device import Buffer
 from tinyhost.device.multibuffer import MultiBuffer, parts_of
 from tinyhost.engine.capture import Capture
-from tinyhost.engine.plan import Arg, Copy, Launch, View
+from tinyhost.engine.plan import Arg, Copy, Launch, View, plan_of
 from tinyhost.engine.realize import Bound, number, run_copy, run_launch
 from tinyhost.env import DEBUG
 from tinyhost.helpers import GlobalCounters
+
+if TYPE_CHECKING:
+    from tinyhost.uop import UOp
+
+
+Recorded: TypeAlias = "tuple[UOp, list[int | Buffer | MultiBuffer], dict[str, int]]"  # LINEAR, parameters, variables
 
 
 @dataclass
@@ -48,6 +54,7 @@ class Replay:
         used: storage other than what is given that the steps read or write.
         written: the part of ``used`` that they write; ``parts_written`` are its single buffers.
         written_given: numbers of given buffers that they write.
+        recorded: the same as data: what ran, with numbers in the place of given buffers.
     """
 
     def __init__(self, capture: Capture, given: Sequence[Buffer | MultiBuffer]) -> None:
@@ -62,6 +69,9 @@ class Replay:
         self.written = {b.base for b in written if id(b) not in self._number}
         self.parts_written = frozenset(part for b in self.written for part in parts_of(b))
         self.written_given = {i for b in written if (i := self._number.get(id(b))) is not None}
+        self.recorded: list[Recorded] = [
+            (bound.plan.linear, [self._number.get(id(b), b) for b in bound.params], values)  # type: ignore[misc]
+            for bound, values in capture.items]
         # handles are valid while their buffers live, and stay where they are
         self._temporaries = [b for bound in bounds for b in bound.storage]
         self._handles = {part: part._opaque for b in self.used for part in parts_of(b)}
@@ -69,16 +79,26 @@ class Replay:
         self._ops, self._mem = (sum(number(getattr(s.what.kernel.info.estimates, f), s.var_vals) for s in fixed)  # type: ignore
                                 for f in ("ops", "mem"))
 
+    @classmethod
+    def from_recorded(cls, recorded: Sequence[Recorded], given: Sequence[Buffer | MultiBuffer]) -> Replay:
+        """A replay from its recorded form, over these given buffers."""
+        items = [(Bound(plan_of(linear), [given[p] if isinstance(p, int) else p for p in params]), values)
+                 for linear, params, values in recorded]
+        return cls(Capture(items=items), given)
+
     def _step(self, bound: Bound, step: Launch | Copy, var_vals: dict[str, int]) -> _Step:
         launch = isinstance(step, Launch)
         places = step.args if isinstance(step, Launch) else (step.dest, step.src)
         args: list[Any] = []
         for at, a in enumerate(places):
-            buffer, place = bound.buffer(a), _Place(args, at, launch)
-            args.append(buffer.get_buf() if launch else buffer)
+            place = _Place(args, at, launch)
             if (which := self._which(bound, a)) is not None:
                 self._given.append((place, a, which, a.view))
-            elif launch:
+                args.append(None)
+                continue
+            buffer = bound.buffer(a)
+            args.append(buffer.get_buf() if launch else buffer)
+            if launch:
                 self._fixed.append((place, buffer))
         fixed = None
         if isinstance(step, Launch):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tinyhost.io.source import Cursor, FileLike, Source, tensor_of
 from tinyhost.tensor import Tensor
@@ -223,7 +223,7 @@ def _pax(source: Source, text: bytes, at: int) -> dict[str, str]:
 
 
 def tar_members(source: Source) -> dict[str, Member]:
-    """The regular files of a tar archive by name; of a name that stands twice the last one, as tar does.
+    """The regular files of a tar archive by name, hard links to them too; of a name that stands twice the last one.
 
     Raises:
         ValueError: the archive is truncated or damaged.
@@ -236,25 +236,34 @@ def tar_members(source: Source) -> dict[str, Member]:
         if sum(block) - sum(block[148:156]) + 8 * 32 != _number(source, block[148:156], at, "checksum"):
             raise source.error(f"the tar header at byte {at} does not have the checksum it states: damaged, or not a "
                                "tar archive")
-        kind, size = block[156:157], _number(source, block[124:136], at, "size")
-        if kind in (b"0", b"\0", b"7") and "size" in extra:
-            size = int(extra["size"]) if extra["size"].isdecimal() and len(extra["size"]) < 20 else -1
-        name = _tar_name(block, extra)
+        kind, name, size = block[156:157], _tar_name(block, extra), _tar_size(source, block, extra, at)
         source.check(at + 512, size, f"the tar member {name!r}")
-        if kind in (b"x", b"g", b"L"):
+        if kind in (b"x", b"g", b"L", b"K"):
             extra = {**extra, **_extended(source, kind, at + 512, size)}
         elif kind in (b"S",) or "GNU.sparse.major" in extra:
             raise source.error(f"the tar member {name!r} is sparse: pack it without --sparse")
         else:
-            if kind in (b"0", b"\0", b"7") and not name.endswith("/"):
+            if kind == b"1" and (linked := out.get(_link_name(block, extra))) is not None:
+                out[name] = replace(linked, name=name)
+            elif kind in (b"0", b"\0", b"7") and not name.endswith("/"):
                 out[name] = Member(name, at + 512, size, size)
-                if len(out) > MAX_MEMBERS:
-                    raise source.error(f"more than {MAX_MEMBERS} members: that many are not read")
+            if len(out) > MAX_MEMBERS:
+                raise source.error(f"more than {MAX_MEMBERS} members: that many are not read")
             extra = {}
         at += 512 + (size + 511) // 512 * 512
     if at == 0 or at != source.size:
         raise source.error(f"the tar archive ends inside the header at byte {at}: truncated, or not a tar archive")
     return out
+
+
+def _tar_size(source: Source, block: bytes, extra: dict[str, str], at: int) -> int:
+    """Bytes of data behind a header; -1 if what is stated is no number."""
+    kind, size = block[156:157], _number(source, block[124:136], at, "size")
+    if kind in (b"1", b"2", b"3", b"4", b"5", b"6"):
+        return 0  # links, folders and devices have no data, whatever they state
+    if kind in (b"0", b"\0", b"7") and "size" in extra:
+        return int(extra["size"]) if extra["size"].isdecimal() and len(extra["size"]) < 20 else -1
+    return size
 
 
 def _tar_name(block: bytes, extra: dict[str, str]) -> str:
@@ -265,13 +274,18 @@ def _tar_name(block: bytes, extra: dict[str, str]) -> str:
     return (prefix + b"/" + name if prefix else name).decode("utf-8", "replace")
 
 
+def _link_name(block: bytes, extra: dict[str, str]) -> str:
+    """The earlier member that a hard link stands for."""
+    return extra.get("linkpath", block[157:257].partition(b"\0")[0].decode("utf-8", "replace"))
+
+
 def _extended(source: Source, kind: bytes, start: int, size: int) -> dict[str, str]:
-    """What a header of kind x (pax) or L (a long name) says of the member behind it; g says nothing that matters."""
+    """What a header of kind x (pax), L or K (long names) says of the member behind it; g says nothing that matters."""
     if size > MAX_PAX:
         raise source.error(f"the extended tar header at byte {start} takes {size} bytes, at most {MAX_PAX} are read")
     text = source.read(start, size, "an extended tar header")
-    if kind == b"L":
-        return {"path": text.partition(b"\0")[0].decode("utf-8", "replace")}
+    if kind in (b"L", b"K"):
+        return {"path" if kind == b"L" else "linkpath": text.partition(b"\0")[0].decode("utf-8", "replace")}
     return _pax(source, text, start) if kind == b"x" else {}
 
 

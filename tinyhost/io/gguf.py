@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import re
 import struct
+from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
 from tinyhost.dtype import dtypes
 from tinyhost.helpers import prod
 from tinyhost.io.ggml import GGML_TYPES, GgmlType, dequantize
-from tinyhost.io.source import Cursor, FileLike, Source, view_of
+from tinyhost.io.source import Cursor, FileLike, Source, addressable, view_of
 from tinyhost.tensor import Tensor
 
 __all__ = ["gguf_load"]
@@ -113,7 +114,7 @@ def _described(header: _Header) -> tuple[str, tuple[int, ...], GgmlType, int, in
         known = sorted(t.name for t in GGML_TYPES.values() if t.bytes)
         label = number if kind is None else f"{number} ({kind.name})"
         raise source.error(f"{what} has ggml type {label}, which is not supported; supported: {', '.join(known)}")
-    if any(d >= 2**63 for d in dims):
+    if any(d >= 2**63 for d in dims) or (0 in dims and not addressable(dims, kind.dtype or dtypes.float32)):
         raise source.error(f"{what} has shape {dims[::-1]}: damaged")
     if (dims[0] if dims else 1) % kind.elements:
         raise source.error(f"{what} of type {kind.name} has rows of {dims[0] if dims else 1} elements: they are made "
@@ -181,13 +182,25 @@ def gguf_load(fn: FileLike) -> tuple[dict[str, Any], dict[str, Tensor]]:
         return metadata, tensors
     path = Path(os.fspath(fn))
     name = _PART.fullmatch(path.name)
-    if name is None or type(count) is not int or int(name["count"]) != count or int(name["no"]) != 1:
-        raise ValueError(f"{path} is the first of {count} parts but is not named so: name the parts "
-                         f"<model>-00001-of-{count:05}.gguf")
-    for i in range(2, count + 1):
-        part = path.with_name(f"{name['stem']}-{i:05}-of-{count:05}.gguf")
-        more = _load(part)[1]
-        if both := tensors.keys() & more.keys():
-            raise ValueError(f"{part} as GGUF model: {sorted(both)[:3]} are in an earlier part already")
-        tensors.update(more)
+    if name is None or int(name["count"]) != count or int(name["no"]) != 1:
+        raise ValueError(f"{path} is the first of {str(count)[:20]} parts but is not named so: name the parts "
+                         f"<model>-00001-of-{str(count)[:20]:0>5}.gguf")
+    for i in range(2, int(name["count"]) + 1):
+        part = path.with_name(f"{name['stem']}-{i:05}-of-{name['count']}.gguf")
+        tensors.update(_part(part, i - 1, int(name["count"]), tensors.keys()))
+    total = metadata.get("split.tensors.count", len(tensors))
+    if total != len(tensors):
+        raise ValueError(f"{path} as GGUF model: its {count} parts hold {len(tensors)} tensors, {total} are stated: "
+                         "parts of different models")
     return metadata, tensors
+
+
+def _part(path: Path, number: int, count: int, earlier: Set[str]) -> dict[str, Tensor]:
+    """The tensors of one more part, whose names must be new."""
+    metadata, tensors = _load(path)
+    if metadata.get("split.no") != number or metadata.get("split.count") != count:
+        raise ValueError(f"{path} as GGUF model: it says it is part {metadata.get('split.no')} (from 0) of "
+                         f"{metadata.get('split.count')}, not part {number} of {count}: parts of different models")
+    if both := tensors.keys() & earlier:
+        raise ValueError(f"{path} as GGUF model: {sorted(both)[:3]} are in an earlier part already")
+    return tensors

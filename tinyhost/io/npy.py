@@ -15,7 +15,7 @@ from tinyhost.dtype import DType, dtypes
 from tinyhost.errors import DTypeError
 from tinyhost.helpers import prod
 from tinyhost.io.archive import member_bytes, zip_members
-from tinyhost.io.source import Cursor, FileLike, Source, atomic_file, tensor_of, view_of
+from tinyhost.io.source import Cursor, FileLike, Source, addressable, atomic_file, checked_tensor, tensor_of, view_of
 from tinyhost.tensor import Tensor
 
 __all__ = ["npy_load", "npy_save", "npz_load", "npz_save"]
@@ -79,7 +79,7 @@ def _array(source: Source) -> Tensor:
     cursor = Cursor(source)
     descr, fortran, shape = _header(source, cursor)
     dtype, swapped = _dtype(source, descr)
-    if len(shape) > MAX_AXES or any(d >= 2**63 for d in shape):
+    if len(shape) > MAX_AXES or any(d >= 2**63 for d in shape) or (0 in shape and not addressable(shape, dtype)):
         raise source.error(f"shape {str(shape)[:80]}: at most {MAX_AXES} axes of less than 2**63 elements can be read")
     size = prod(shape) * dtype.itemsize
     if size != cursor.left:
@@ -116,12 +116,14 @@ def npz_load(fn: FileLike) -> dict[str, Tensor]:
         raw = source.slice(m.start, m.stored, name) if m.method == 0 else tensor_of(member_bytes(source, m))
         part = Source(raw, ".npy file")
         part.name = f"{name[:80]!r} of {source.name}"
-        out[name.removesuffix(".npy")] = _array(part)
+        if (short := name.removesuffix(".npy")) in out:
+            raise source.error(f"the array {short[:80]!r} stands twice, with and without .npy")
+        out[short] = _array(part)
     return out
 
 
 def _write(t: Tensor, f: IO[bytes], what: str) -> None:
-    code = _CODES.get(t.dtype)
+    code = _CODES.get(checked_tensor(t, what).dtype)
     if code is None:
         raise DTypeError(f"numpy has no dtype for {t.dtype} of {what}: cast it first")
     order = "|" if t.dtype.itemsize == 1 else "<"

@@ -14,7 +14,7 @@ from typing import Any
 from tinyhost.dtype import DType, dtypes
 from tinyhost.errors import DTypeError
 from tinyhost.helpers import prod
-from tinyhost.io.source import FileLike, Source, atomic_file, view_of
+from tinyhost.io.source import FileLike, Source, addressable, atomic_file, checked_tensor, view_of
 from tinyhost.tensor import Tensor
 
 __all__ = ["SAFE_DTYPES", "safe_load", "safe_load_metadata", "safe_save"]
@@ -87,7 +87,8 @@ def _checked(source: Source, name: str, entry: Any, room: int) -> tuple[DType, t
         why = ": no such dtype exists here, convert it" if entry["dtype"] in _FOREIGN else ""
         raise source.error(f"{what} has dtype {entry['dtype']!r:.100}, which is not supported{why}; supported: "
                            f"{', '.join(sorted(SAFE_DTYPES))}")
-    if not isinstance(shape, list) or not all(type(d) is int and 0 <= d < 2**63 for d in shape):
+    if not isinstance(shape, list) or not all(type(d) is int and 0 <= d < 2**63 for d in shape) or \
+            (0 in shape and not addressable(shape, dtype)):
         raise source.error(f"{what} has shape {shape!r:.100}: expected a list of sizes")
     if not isinstance(offsets, list) or len(offsets) != 2 or not all(type(o) is int for o in offsets):
         raise source.error(f"{what} has data_offsets {offsets!r:.100}: expected [start, stop]")
@@ -121,7 +122,7 @@ def safe_load(fn: FileLike) -> dict[str, Tensor]:
         not fit.
         FileNotFoundError: the file or a shard is missing.
     """
-    if not isinstance(fn, Tensor):
+    if isinstance(fn, (str, os.PathLike)):
         path = Path(fn)
         if path.is_dir():
             path = _in_folder(path)
@@ -188,9 +189,10 @@ def safe_save(tensors: dict[str, Tensor], fn: str | os.PathLike[str], metadata: 
     Raises:
         DTypeError: a dtype has no safetensors name.
         ValueError: a name that the format reserves.
+        TypeError: a value is no tensor.
     """
     # wide elements first, so that every tensor is aligned
-    order = sorted(tensors.items(), key=lambda kv: -kv[1].dtype.itemsize)
+    order = sorted(tensors.items(), key=lambda kv: -checked_tensor(kv[1], repr(kv[0])).dtype.itemsize)
     text = _written(order, metadata)
     if order:
         Tensor.realize(*(t for _, t in order))  # together: each realization looks at all live tensors

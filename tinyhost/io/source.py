@@ -21,7 +21,8 @@ from tinyhost.errors import DTypeError
 from tinyhost.helpers import prod
 from tinyhost.tensor import Tensor
 
-__all__ = ["Cursor", "FileLike", "Source", "TensorIO", "accept_filename", "atomic_file", "tensor_of", "view_of"]
+__all__ = ["Cursor", "FileLike", "Source", "TensorIO", "accept_filename", "addressable", "atomic_file",
+           "checked_tensor", "tensor_of", "view_of"]
 
 T = TypeVar("T")
 FileLike = Tensor | str | os.PathLike[str]
@@ -34,6 +35,7 @@ class Source:
     Raises:
         FileNotFoundError, IsADirectoryError: there is no such file.
         DTypeError: a tensor that is no row of uint8.
+        TypeError: neither a path nor a tensor.
     """
 
     def __init__(self, fn: FileLike, kind: str) -> None:
@@ -43,6 +45,9 @@ class Source:
                                  f"{fn.dtype} of shape {fn.shape}")
             self.bytes, self.name = fn, "the tensor"
         else:
+            if not isinstance(fn, (str, os.PathLike)):
+                raise TypeError(f"{kind} needs a path or a tensor of the file's bytes, got a {type(fn).__name__}: "
+                                "Tensor(content) makes one of bytes")
             path = Path(fn)
             if path.is_dir():
                 raise IsADirectoryError(f"{kind} needs a file, {path} is a folder")
@@ -179,6 +184,23 @@ class TensorIO(io.RawIOBase):
     def tell(self) -> int:
         """The position."""
         return self._at
+
+
+def checked_tensor(t: object, what: str) -> Tensor:
+    """``t``, which is to be written.
+
+    Raises:
+        TypeError: it is no tensor.
+    """
+    if not isinstance(t, Tensor):
+        raise TypeError(f"{what} is a {type(t).__name__}, not a tensor: Tensor(...) makes one")
+    return t
+
+
+def addressable(shape: tuple[int, ...] | list[int], dtype: DType) -> bool:
+    """Whether strides of ``shape`` fit 63 bits, also where there are no elements."""
+    spread: int = prod(max(d, 1) for d in shape)
+    return spread * dtype.itemsize < 2**63
 
 
 def view_of(raw: Tensor, dtype: DType, shape: tuple[int, ...]) -> Tensor:

@@ -16,7 +16,7 @@ from tinyhost.dtype import DType, dtypes
 from tinyhost.errors import DTypeError
 from tinyhost.helpers import prod
 from tinyhost.io.pickle_machine import PLAIN_KEYS, Global, Refused, Stateful
-from tinyhost.io.source import view_of
+from tinyhost.io.source import addressable, view_of
 from tinyhost.tensor import Tensor
 
 __all__ = ["GLOBALS", "SCRIPT_GLOBALS", "Storage", "StorageType", "rebuild", "script_state", "sizes_of"]
@@ -99,6 +99,8 @@ def _strided(storage: Storage, dtype: DType, offset: Any, size: Any, stride: Any
     shape, strides, (start,) = sizes_of(size, "size"), sizes_of(stride, "stride"), sizes_of((offset,), "storage_offset")
     if len(shape) != len(strides):
         raise ValueError(f"a tensor of size {shape} with strides {strides}: their lengths differ")
+    if not addressable(shape, dtype):
+        raise ValueError(f"a tensor of size {shape} has more elements than can be addressed: damaged")
     numel = storage.numel * storage.dtype.itemsize // dtype.itemsize
     span = sum((n - 1) * s for n, s in zip(shape, strides)) + 1 if prod(shape) else 0
     if start + span > numel:

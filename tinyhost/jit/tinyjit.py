@@ -11,10 +11,10 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from threading import RLock
 from typing import Any, Generic, TypeVar
 
+import tinyhost
 from tinyhost.device import Buffer
 from tinyhost.device.buffer import from_buffer
 from tinyhost.device.multibuffer import MultiBuffer, parts_of
@@ -22,7 +22,8 @@ from tinyhost.engine.capture import Capture, recorder
 from tinyhost.engine.replay import Replay
 from tinyhost.env import JIT
 from tinyhost.errors import JitError
-from tinyhost.jit.arguments import Demand, Inputs, check, leaves, met, rebuilt
+from tinyhost.jit.arguments import Inputs, check, leaves, met, rebuilt
+from tinyhost.jit.captured import Captured, Version, with_nodes
 from tinyhost.jit.results import Output, outputs_of, result_tensor
 from tinyhost.realization import lazy_graphs, realize, settle, waiting_stores
 from tinyhost.tensor import Tensor
@@ -31,23 +32,14 @@ from tinyhost.uop import Ops, UOp
 R = TypeVar("R")
 
 
-@dataclass
-class _Captured:
-    """What one set of arguments ran, None while it was called only once."""
-
-    demands: list[Demand]
-    replay: Replay | None = None
-    inputs: list[UOp] = field(default_factory=list)  # what each input tensor stood on
-    bound: dict[str, UOp] = field(default_factory=dict)
-    outputs: list[Output] = field(default_factory=list)
-    ret: Any = None  # the result, with nodes in the place of tensors
-
-
 class TinyJit(Generic[R]):
     """Decorator: capture a function of tensors and replay it.
 
     A decorated method has its captures for each object. A result keeps its value as long as a tensor shows it; results
     that nobody holds any more are the memory of the next ones.
+
+    A pickled TinyJit holds its captures and the state they use, and replays them in another process, without the Python
+    function. Loading a pickle executes code: load only files you trust.
 
     Args:
         captures: how many sets of arguments (shapes, dtypes, values) get a capture each; the one used longest ago makes
@@ -80,13 +72,23 @@ class TinyJit(Generic[R]):
     def reset(self) -> None:
         """Forget the captures."""
         self.cnt = 0
-        self._known: list[_Captured] = []  # used last comes last
+        self._known: list[Captured] = []  # used last comes last
         self._methods.clear()
 
     @property
     def captured(self) -> Replay | None:
         """What the last call captured or replayed."""
         return self._known[-1].replay if self._known else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        known = [c for c in self._known if c.replay is not None]
+        if not known:
+            raise JitError(f"nothing to pickle: {self._name} was not captured yet, call it twice first")
+        return _loaded, (Version(tinyhost.__version__), self._name, self.captures, known)
+
+    @property
+    def _name(self) -> str:
+        return str(getattr(self, "__name__", "the function"))
 
     def __get__(self, obj: Any, objtype: Any = None) -> TinyJit[R]:
         if obj is None:
@@ -111,13 +113,13 @@ class TinyJit(Generic[R]):
         captured = self._find(inputs)
         if captured is None:
             ret, _ = self._run(args, kwargs)
-            self._known = [*self._known, _Captured(inputs.demands)][-self.captures:]
+            self._known = [*self._known, Captured(inputs.demands)][-self.captures:]
             return ret
         if captured.replay is None:
             return self._capture(captured, inputs, args, kwargs)
         return self._replay(captured, captured.replay, inputs)
 
-    def _find(self, inputs: Inputs) -> _Captured | None:
+    def _find(self, inputs: Inputs) -> Captured | None:
         """What is known of such arguments; with one capture, the first call's arguments do not matter."""
         if self.captures == 1:
             return self._known[0] if self._known else None
@@ -136,7 +138,7 @@ class TinyJit(Generic[R]):
         return ret, tensors
 
     # *** capture ***
-    def _capture(self, captured: _Captured, inputs: Inputs, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+    def _capture(self, captured: Captured, inputs: Inputs, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         # a part of a buffer stands on a BUFFER of its own meanwhile, so that a replay may take another part
         views = {i: t.uop for i, (_, t) in enumerate(inputs.tensors) if inputs.is_part(i)}
         nodes = [from_buffer(b) if i in views else inputs.flat(i) for i, b in enumerate(inputs.buffers)]
@@ -159,7 +161,7 @@ class TinyJit(Generic[R]):
         outputs = self._outputs(capture, result)
         captured.outputs = list(outputs.values())
         captured.replay = Replay(capture, [*inputs.buffers, *(o.buffer for o in captured.outputs)])
-        captured.ret = rebuilt(result, lambda x: _with(x, {u: o.slot for u, o in outputs.items()}))
+        captured.ret = rebuilt(result, lambda x: with_nodes(x, {u: o.slot for u, o in outputs.items()}))
         now = {o.slot: u for u, o in outputs.items()}
         now |= {nodes[i]: view.reshape((view.max_numel(),)) for i, view in views.items()}
         own: R = rebuilt(captured.ret, lambda x: result_tensor(x, now))
@@ -176,7 +178,7 @@ class TinyJit(Generic[R]):
         return {u: o for u, o in outputs.items() if id(o.buffer) in written}
 
     # *** replay ***
-    def _replay(self, captured: _Captured, replay: Replay, inputs: Inputs) -> R:
+    def _replay(self, captured: Captured, replay: Replay, inputs: Inputs) -> R:
         check(captured.demands, inputs.demands)
         storage = [b.base for b in inputs.buffers]
         written = replay.written | {storage[i] for i in replay.written_given if i < len(storage)}
@@ -202,8 +204,15 @@ def _apart(path: str, buffer: Buffer | MultiBuffer, written: bool, replay: Repla
     return MultiBuffer(copies) if isinstance(buffer, MultiBuffer) else copies[0]
 
 
-def _with(x: Any, new: dict[UOp, UOp]) -> Any:
-    return x.substitute(new, walk=True) if isinstance(x, UOp) else x
+def _loaded(version: Version, name: str, captures: int, known: list[Captured]) -> TinyJit[Any]:
+    """A TinyJit from its pickled form."""
+    def function(*args: Any, **kwargs: Any) -> Any:
+        raise JitError(f"{name} was loaded from a pickle, which holds captures but no Python function: call it with the "
+                       "arguments that were captured")
+    function.__name__ = name
+    jit: TinyJit[Any] = TinyJit(function, captures)
+    jit._known = known
+    return jit
 
 
 def _call_method(fxn: Callable[..., R], ref: weakref.ref[Any], *args: Any, **kwargs: Any) -> R:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ArrangeMixin(MovementMixin):
-    """movedim, swapaxes, narrow, select, unbind, tile, rot90, as_strided and their aliases."""
+    """movedim, swapaxes, narrow, select, tile, rot90, as_strided and their aliases."""
 
     __slots__ = ()
 
@@ -95,11 +95,6 @@ class ArrangeMixin(MovementMixin):
             raise IndexError(f"index {index} is out of bounds for axis {dim} of size {size}")
         return self.narrow(dim, index, 1).squeeze(dim)
 
-    def unbind(self, dim: int = 0) -> tuple[Self, ...]:
-        """All elements of ``dim``, each without that axis."""
-        dim = self._existing_dim(dim, "unbind")
-        return tuple(self.select(dim, i) for i in range(self.shape[dim]))
-
     def _existing_dim(self, dim: int, what: str) -> int:
         if self.ndim == 0:
             raise ShapeError(f"{what} takes an axis, but a 0-d node has none")
@@ -118,10 +113,6 @@ class ArrangeMixin(MovementMixin):
     def expand_as(self, other: Self) -> Self:
         """Expanded to the shape of ``other``."""
         return self.expand(other.shape)
-
-    def view_as(self, other: Self) -> Self:
-        """Reshaped to the shape of ``other``."""
-        return self.reshape(other.shape)
 
     # *** turns ***
     def rot90(self, k: int = 1, dims: Sequence[int] = (0, 1)) -> Self:
@@ -156,7 +147,8 @@ class ArrangeMixin(MovementMixin):
             ShapeError: the elements reach outside of self, or a number is negative.
         """
         sizes, strides = (
-            as_ints(f"{what} of as_strided", make_tuple(n, 1)) for what, n in (("an extent", size), ("a stride", stride))
+            as_ints(f"{what} of as_strided", make_tuple(n, 1)) for what, n in (("an extent", size),
+                                                                               ("a stride", stride))
         )
         [storage_offset] = as_ints("the offset of as_strided", (storage_offset,))
         if len(sizes) != len(strides):

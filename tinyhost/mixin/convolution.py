@@ -14,7 +14,7 @@ from tinyhost.errors import DTypeError, ShapeError
 from tinyhost.helpers import ceildiv, flatten, prod
 from tinyhost.mixin import winograd
 from tinyhost.mixin.contraction import ContractionMixin
-from tinyhost.mixin.movement import make_tuple
+from tinyhost.mixin.movement import as_ints, make_tuple
 from tinyhost.mixin.sint import same, same_shape
 
 if TYPE_CHECKING:
@@ -28,11 +28,15 @@ def spatial_padding(padding: int | Sequence[int], dims: int) -> list[int]:
 
     Raises:
         ShapeError: the number of values fits neither.
+        TypeError: a value is no int.
     """
+    if not isinstance(padding, (int, list, tuple)):
+        raise TypeError(f"padding is an int or several, got {padding!r}")
     if not isinstance(padding, int) and len(padding) not in (2 * dims, dims):
         raise ShapeError(f"padding needs 1, {dims} or {2 * dims} values for {dims} spatial axes, got {tuple(padding)}")
     if isinstance(padding, int):
         return [padding] * 2 * dims
+    padding = as_ints("padding", padding)
     return list(padding) if len(padding) == 2 * dims else [p for p in padding for _ in range(2)][::-1]
 
 
@@ -41,9 +45,10 @@ def _check_windows(what: str, kernel: Sequence[Any], stride: Sequence[Any], dila
 
     Raises:
         ShapeError: a kernel, stride or dilation below 1.
+        TypeError: one that is no int.
     """
     for name, values in (("kernel", kernel), ("stride", stride), ("dilation", dilation)):
-        if any(isinstance(v, int) and v < 1 for v in values):
+        if any(isinstance(v, int) and v < 1 for v in as_ints(f"a {name} of {what}", values)):
             raise ShapeError(f"{what} needs a {name} of at least 1 along each axis, got {tuple(values)}")
 
 
@@ -80,13 +85,13 @@ class ConvolutionMixin(ContractionMixin):
         _check_windows("conv", kernel, strides, dilations)
         padded = self.pad(spatial_padding(padding, n))
         if WINO.value and winograd.fits(kernel, strides, dilations, self.dtype.is_float):
-            ret = winograd.winograd(padded, weight, groups, dtype)
+            ret: Self = winograd.winograd(padded, weight, groups, dtype)
         else:
             wanted = dtypes.int32 if dtype is None and not self.dtype.is_float else dtype
             ret = padded._window_products(weight, groups, strides, dilations, wanted)
         return ret if bias is None else ret + bias.reshape((1, -1, *(1,) * n))
 
-    def _window_products(self, weight: Self, groups: int, stride: Sequence[int], dilation: Sequence[int],
+    def _window_products(self, weight: Self, groups: int, stride: tuple[int, ...], dilation: tuple[int, ...],
                          dtype: DTypeLike | None) -> Self:
         """Each window of self times the kernel, summed over channels and window."""
         batch, (out, per_group), kernel = self.shape[0], weight.shape[:2], weight.shape[2:]
@@ -112,9 +117,10 @@ class ConvolutionMixin(ContractionMixin):
         """
         kernel = weight.shape[2:]
         n = len(kernel)
-        if self.ndim != weight.ndim or groups < 1 or weight.shape[0] % groups or not same(self.shape[1], weight.shape[0]):
-            raise ShapeError(f"conv_transpose of input {self.shape} with weight {weight.shape} and {groups} groups: the "
-                             f"input needs {weight.ndim} axes and {weight.shape[0]} channels, a multiple of groups")
+        channels = weight.shape[0]
+        if self.ndim != weight.ndim or groups < 1 or channels % groups or not same(self.shape[1], channels):
+            raise ShapeError(f"conv_transpose of input {self.shape} with weight {weight.shape} and {groups} groups: "
+                             f"the input needs {weight.ndim} axes and {channels} channels, a multiple of groups")
         _check_windows("conv_transpose", kernel, make_tuple(stride, n), make_tuple(dilation, n))
         if any(e < 0 for e in make_tuple(output_padding, n)):
             raise ShapeError(f"conv_transpose needs an output_padding that is not negative, got {output_padding}")

@@ -103,24 +103,27 @@ class ElementwiseMixin(Node):
         return lhs.alu(Ops.FDIV, rhs._at(dtype))
 
     def floordiv(self, x: Any, reverse: bool = False) -> Self:
-        """``self // x``, rounded toward minus infinity; bools divide as the default integer."""
+        """``self // x``, rounded toward minus infinity; integers by 0 give 0, bools divide as the default integer."""
         lhs, rhs = self._division_operands(x, reverse)
         if lhs.dtype.is_float:
-            return remainder.floored_quotient(lhs, rhs)
+            quotient: Self = remainder.floored_quotient(lhs, rhs)
+            return quotient
         return lhs.alu(Ops.FLOORDIV, rhs)
 
     def mod(self, x: Any, reverse: bool = False) -> Self:
-        """``self % x`` with the sign of the divisor; exact on floats as long as ``mixin/remainder.py`` says."""
+        """``self % x`` with the sign of the divisor, exact on floats (``mixin/remainder.py``); integers by 0 give 0."""
         lhs, rhs = self._division_operands(x, reverse)
         if lhs.dtype.is_float:
-            return remainder.floored_remainder(lhs, rhs)
+            rest: Self = remainder.floored_remainder(lhs, rhs)
+            return rest
         return lhs.alu(Ops.FLOORMOD, rhs)
 
     def fmod(self, x: Any) -> Self:
-        """Remainder of the division rounded toward zero: it has the sign of ``self``."""
+        """Remainder of the division rounded toward zero: it has the sign of ``self``; integers by 0 give 0."""
         lhs, rhs = self._division_operands(x)
         if lhs.dtype.is_float:
-            return remainder.truncated_remainder(lhs, rhs)
+            rest: Self = remainder.truncated_remainder(lhs, rhs)
+            return rest
         return lhs.alu(Ops.CMOD, rhs)
 
     def _division_operands(self, x: Any, reverse: bool = False) -> tuple[Self, Self]:
@@ -255,7 +258,8 @@ class ElementwiseMixin(Node):
     def _shift(self, op: Ops, x: Any, reverse: bool) -> Self:
         y = x if x.__class__ is self.__class__ else self.ufix(x)
         if not (self.dtype.is_int and y.dtype.is_int):
-            raise DTypeError(f"shift operands must be int, got {self.dtype} and {y.dtype}: cast or bitcast floats and bools")
+            raise DTypeError(f"shift operands must be int, got {self.dtype} and {y.dtype}: cast or bitcast floats and "
+                             "bools")
         count = self._literal() if reverse else y._literal()
         if isinstance(count, int) and count < 0:
             raise ValueError(f"cannot shift by {count}: a count is not negative; shift the other way")

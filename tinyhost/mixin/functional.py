@@ -169,8 +169,8 @@ class FunctionalMixin(ResampleMixin):
         dim = 0 if self.ndim == 1 else 1
         _check_classes("nll_loss", self.shape, Y, dim)
         if weight is not None and not same_shape(weight.shape, self.shape[dim:dim + 1]):
-            raise ShapeError(f"nll_loss of {self.shape} needs a weight for each class, shape {self.shape[dim:dim + 1]}, "
-                             f"got {weight.shape}")
+            raise ShapeError(f"nll_loss of {self.shape} needs a weight for each class, shape "
+                             f"{self.shape[dim:dim + 1]}, got {weight.shape}")
         index = Y if Y.dtype.bitsize in (32, 64) else Y.cast(dtypes.int32)
         number = self._numbered(dim)
         hit = index.unsqueeze(dim).eq(number)
@@ -219,8 +219,8 @@ class FunctionalMixin(ResampleMixin):
     def _repeated_heads(self, x: Self) -> Self:
         """Keys or values with as many heads (axis -3) as the queries self."""
         if self.ndim < 3 or x.ndim < 3 or self.shape[-3] % x.shape[-3]:
-            raise ShapeError(f"enable_gqa repeats heads, axis -3: those of the query {self.shape} must be a multiple of "
-                             f"those of {x.shape}")
+            raise ShapeError(f"enable_gqa repeats heads, axis -3: those of the query {self.shape} must be a multiple "
+                             f"of those of {x.shape}")
         return x.repeat_interleave(int(self.shape[-3] // x.shape[-3]), dim=-3)
 
 
@@ -231,8 +231,8 @@ def _check_classes(what: str, shape: tuple[Any, ...], target: Any, dim: int) -> 
     if not shape or not same_shape(wanted, target.shape):
         raise ShapeError(f"{what} of {shape} needs targets without axis {dim}, shape {wanted}, got {target.shape}")
     if not target.dtype.is_int:
-        raise DTypeError(f"{what} needs class numbers, integers, as targets of shape {target.shape}, got {target.dtype}: "
-                         "cast them")
+        raise DTypeError(f"{what} needs class numbers, integers, as targets of shape {target.shape}, got "
+                         f"{target.dtype}: cast them")
 
 
 def _check_attention(query: tuple[Any, ...], key: tuple[Any, ...], value: tuple[Any, ...], mask: Any) -> None:

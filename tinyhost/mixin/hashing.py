@@ -94,7 +94,7 @@ class HashMixin(FunctionalMixin, IndexMixin):
         return state[:, :25]
 
     def _keccak_round(self, constant: Self) -> Self:
-        """theta, rho, pi, chi, iota (FIPS 202, section 3.2) over (rows, y, x)."""
+        """One round: theta, rho, pi, chi, iota (FIPS 202, section 3.2) over (rows, y, x)."""
         number = self._iota(25)
         y, x = number // 5, number % 5
         lanes = self.reshape((-1, 5, 5))
@@ -105,7 +105,8 @@ class HashMixin(FunctionalMixin, IndexMixin):
         source = (x * 5 + (y * 3 + x) % 5).cast(dtypes.int32)
         lanes = turned._taken(1, source.reshape((1, 25)).expand(self.shape)).reshape((-1, 5, 5))
         lanes = lanes ^ (~lanes.roll(-1, 2) & lanes.roll(-2, 2))
-        return lanes.reshape(self.shape) ^ number.eq(0).where(constant, 0)
+        out: Self = lanes.reshape(self.shape) ^ number.eq(0).where(constant, 0)
+        return out
 
     def hash(self) -> Self:
         """16 bytes for the contents: SHAKE128 of blocks of 4 KiB, then of the digests, until one is left.
@@ -128,7 +129,8 @@ def _rotated(x: Any, count: Any) -> Any:
 
 def _round_constant(turn: Any) -> Any:
     """The constant of round 0 to 23, from the 7 bits that it can have: 8 rounds a literal."""
-    packed = [sum((c >> (1 << j) - 1 & 1) << 7 * i + j for i, c in enumerate(_round_constants()[k:k + 8]) for j in range(7))
+    packed = [sum((c >> (1 << j) - 1 & 1) << 7 * i + j for i,
+                  c in enumerate(_round_constants()[k:k + 8]) for j in range(7))
               for k in (0, 8, 16)]
     word = (turn < 8).where(turn._const(packed[0], dtypes.uint64),
                             (turn < 16).where(turn._const(packed[1], dtypes.uint64), packed[2]))

@@ -33,7 +33,9 @@ class Minimax:
         value: N = x * top
         for c in reversed(rest[1:]):
             value = (value + c) * x
-        return value + rest[0] if rest[0] else value
+        if rest[0]:
+            value = value + rest[0]
+        return value
 
 
 def pi_over(n: int, dtype: DType) -> tuple[float, float]:

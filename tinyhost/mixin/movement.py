@@ -98,17 +98,22 @@ class MovementMixin(Node):
         """
         asked = argfix(shape, *args)
         new = as_ints("an extent of a shape", tuple(self.shape[i] if s is None else s for i, s in enumerate(asked)))
+        given = new
         if (unknown := sum(isinstance(s, int) and s == -1 for s in new)) > 1:
             raise ShapeError(f"only one extent can be inferred (-1), got {new}")
         if unknown:
             rest = sprod(s for s in new if not (isinstance(s, int) and s == -1))
             if isinstance(rest, int) and rest == 0:
                 raise ShapeError(f"cannot infer -1 in {new} for shape {self.shape}: the other extents multiply to 0")
-            new = tuple(ssimplify(sprod(self.shape) // rest) if isinstance(s, int) and s == -1 else s for s in new)
+            total = sprod(self.shape)
+            new = tuple(ssimplify(total // rest) if isinstance(s, int) and s == -1 else s for s in given)
+            if isinstance(total, int) and isinstance(rest, int) and rest > 0 and total % rest:
+                raise ShapeError(f"cannot reshape {self.shape} ({total} elements) to {given}: {total} elements do not "
+                                 f"divide by {rest}")
         if same_shape(new, self.shape):
             return self
         if any(isinstance(s, int) and s < 0 for s in new):
-            raise ShapeError(f"cannot reshape {self.shape} to {new}: an extent is negative")
+            raise ShapeError(f"cannot reshape {self.shape} to {given}: an extent is negative")
         if not same(old_size := sprod(self.shape), new_size := sprod(new)):
             raise ShapeError(f"cannot reshape {self.shape} ({old_size} elements) to {new} ({new_size} elements)")
         return self._mop(Ops.RESHAPE, new)

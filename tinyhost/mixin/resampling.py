@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhost.dtype import dtypes, truncate
 from tinyhost.errors import ShapeError
 from tinyhost.mixin.convolution import ConvolutionMixin
+from tinyhost.mixin.movement import as_ints
 
 if TYPE_CHECKING:
     from typing import Self
@@ -36,6 +37,7 @@ class ResampleMixin(ConvolutionMixin):
 
         Raises:
             ValueError: unknown mode, or ``align_corners`` with a mode that has no corners.
+            TypeError: a size that is no int.
             ShapeError: sizes that are not positive, more of them than axes, or an axis without elements.
         """
         mode = _ALIASES.get(mode, mode)
@@ -43,7 +45,7 @@ class ResampleMixin(ConvolutionMixin):
             raise ValueError(f"unknown interpolation mode {mode!r}: use {', '.join(map(repr, _MODES))}")
         if align_corners and mode not in ("linear", "cubic"):
             raise ValueError(f"align_corners is for modes 'linear' and 'cubic', not {mode!r}")
-        sizes = (size,) if isinstance(size, int) else tuple(size)
+        sizes = as_ints("a size of interpolate", (size,) if isinstance(size, int) else size)
         if not 0 < len(sizes) <= self.ndim or not all(isinstance(s, int) and s > 0 for s in sizes):
             raise ShapeError(f"interpolate needs positive sizes of the last axes of {self.shape}, got {size}")
         if 0 in self.shape[-len(sizes):]:
@@ -89,16 +91,20 @@ class ResampleMixin(ConvolutionMixin):
         return self._at_places(axis, places.clip(0, self.shape[axis] - 1).cast(dtypes.int32))
 
     def _nearest_places(self, old: int, new: int, centered: bool) -> Self:
-        """Where each of ``new`` elements is taken from: floor(i * scale), or of i + 1/2, the scale rounded to float32.
+        """Where each of ``new`` elements is taken from: floor(i * scale), or of (i + 1/2) * scale.
 
-        torch takes the first product in float32 and the second, by promotion of the 1/2, in float64, where it is exact.
+        Both are rounded as torch rounds them: the scale to float32, then the product; or (i + 1/2) * scale - 1/2, which
+        it takes in one step, and then the sum with 1/2.
         """
         if not centered:
-            return (self._iota(new).cast(dtypes.float32) * (old / new)).floor().clip(0, old - 1).cast(dtypes.int32)
-        significand, exponent = math.frexp(truncate[dtypes.float32](old / new))
-        odd = (self._iota(new) * 2 + 1).cast(dtypes.int64)
-        place = odd * int(significand * 2**max(24, exponent - 1)) >> max(25 - exponent, 0)
-        return place.minimum(old - 1).cast(dtypes.int32)
+            place = self._iota(new).cast(dtypes.float32) * (old / new)
+        else:
+            significand, exponent = math.frexp(truncate[dtypes.float32](old / new))
+            shift = max(24 - exponent, 0)  # scale = factor / 2**shift
+            factor = int(significand * 2.0**(exponent + shift))
+            double = ((self._iota(new) * 2 + 1).cast(dtypes.int64) * factor - (1 << shift)).maximum(0)
+            place = double.cast(dtypes.float32) * 2.0**-(shift + 1) + 0.5
+        return place.floor().clip(0, old - 1).cast(dtypes.int32)
 
     def _at_places(self, axis: int, places: Self) -> Self:
         """Elements of ``axis`` at 1-d integers within it."""

@@ -130,9 +130,7 @@ class SelectMixin(SortMixin):
         hit, value = self._scatter_hits(dim, index, src)
         number = (self._iota(hit.shape[-1]) + 1).cast(dtypes.int32)
         last = hit.where(number, 0)._largest(-1, keepdim=True)
-        chosen = (hit & number.eq(last)).where(value, value._const(0, self.dtype))
-        combined = chosen._reduce(Ops.MAX if self.dtype is dtypes.bool else Ops.ADD, -1)
-        return (last.squeeze(-1) > 0).where(combined, self)
+        return (last.squeeze(-1) > 0).where(value._where_hit(hit & number.eq(last)), self)
 
     def scatter_reduce(self, dim: int, index: Self, src: Self, reduce: str, include_self: bool = True) -> Self:
         """Self with all of ``src`` that falls on an element combined: sum, prod, mean, amax or amin.

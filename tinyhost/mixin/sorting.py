@@ -133,11 +133,25 @@ class SortMixin(ScanMixin):
         return (self if self.ndim == 0 else self._taken(dim, index)), index
 
     def _taken(self, dim: int, index: Self) -> Self:
-        """Elements of ``dim`` at ``index``, which agrees with self in the other axes and is in range."""
+        """Elements of ``dim`` at ``index``, which agrees with self in the other axes; 0 where it is out of range."""
         n = self.shape[dim]
         x = self.unsqueeze(-1).transpose(dim, -1)
         hit = index.unsqueeze(-1).eq(self._iota(n).cast(index.dtype))
-        return hit.where(x, 0).cast(x.dtype).sum(-1, dtype=x.dtype) if x.dtype is not dtypes.bool else (hit & x).any(-1)
+        return x._where_hit(hit)
+
+    def _where_hit(self, hit: Self) -> Self:
+        """The element of the last axis that ``hit`` marks, of which there is at most one; 0 where there is none.
+
+        A sum of zeros is +0, so a hit on -0.0 is put right: ``-(0 - y)`` is -0.0 for y = 0, and its derivative is 1.
+        """
+        if self.dtype is dtypes.bool:
+            return (hit & self).any(-1)
+        y = hit.where(self, 0).cast(self.dtype).sum(-1, dtype=self.dtype)
+        if not self.dtype.is_float or self.dtype.bitsize not in _SIGNED or self.dtype in dtypes.fp8s:
+            return y
+        signed = _SIGNED[self.dtype.bitsize]
+        minus = self.detach().bitcast(signed).eq(signed.min)
+        return hit.where(minus.cast(dtypes.int32), 0).sum(-1).ne(0).where(y.sub(0, reverse=True).neg(), y)
 
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True) -> tuple[Self, Self]:
         """The ``k`` largest (or smallest) elements of ``dim``, in order, and their indices.

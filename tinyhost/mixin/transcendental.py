@@ -47,7 +47,7 @@ class TranscendentalMixin(ElementwiseMixin):
 
     def rsqrt(self) -> Self:
         """``1 / sqrt(self)``."""
-        return self.sqrt().reciprocal()
+        return self._in_float32(lambda x: x.sqrt().reciprocal())
 
     # *** exponentials and logarithms ***
     def exp2(self) -> Self:
@@ -121,7 +121,8 @@ class TranscendentalMixin(ElementwiseMixin):
         """Whether the sign bit is set, that of -0.0 included; literals have none."""
         if self.dtype.is_weak:
             return self < 0
-        return self.bitcast(dtypes.int64 if minimax.is_wide(self.dtype) else dtypes.int32) < 0
+        ints = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}[self.dtype.itemsize]
+        return self.bitcast(ints) < 0
 
     def _bent(self, bend: minimax.Minimax) -> Self:
         """self * (1 + bend(self**2)), the bend being small: only that is rounded more than once."""
@@ -270,7 +271,7 @@ class TranscendentalMixin(ElementwiseMixin):
         lhs, rhs = self._operands(other)
         lhs, rhs = lhs._float_operand(), rhs._float_operand()
         magnitude = lhs.abs()
-        return ((rhs < 0) | (rhs.reciprocal() < 0)).where(-magnitude, magnitude)
+        return rhs._sign_bit().where(-magnitude, magnitude)
 
     def isnan(self) -> Self:
         """Whether the value is NaN."""
@@ -300,13 +301,12 @@ class TranscendentalMixin(ElementwiseMixin):
             raise RuntimeError("clip needs min_ or max_, got neither")
         out = self
         if min_ is not None:
-            out = self._beyond(out < min_, min_).where(min_, out)
-        return out if max_ is None else self._beyond(out > max_, max_).where(max_, out)
+            out = (out < min_)._or_nan(min_).where(min_, out)
+        return out if max_ is None else (out > max_)._or_nan(max_).where(max_, out)
 
-    @staticmethod
-    def _beyond(outside: Self, bound: Any) -> Self:
-        """Whether a bound is taken: also where it is NaN."""
-        return outside if isinstance(bound, (int, float)) and bound == bound else outside | (bound != bound)
+    def _or_nan(self, bound: Any) -> Self:
+        """Self (whether a value is beyond a bound), or whether the bound is NaN."""
+        return self if isinstance(bound, (int, float)) and bound == bound else self | (bound != bound)
 
     def clamp(self, min_: Any = None, max_: Any = None) -> Self:
         """Same as ``clip``."""
@@ -318,6 +318,9 @@ class TranscendentalMixin(ElementwiseMixin):
             start, stop = self.cast(dtypes.default_float), end.cast(dtypes.default_float)
             return start.lerp(stop, weight).round().cast(self.dtype)
         span: Self = end - self
+        low: Self = self + span * weight
+        high: Self = end - span * (1 - weight)
         if isinstance(weight, (int, float)):
-            return self + span * weight if weight < 0.5 else end - span * (1 - weight)
-        return (weight < 0.5).where(self + span * weight, end - span * (1 - weight))
+            return low if weight < 0.5 else high
+        chosen: Self = (weight < 0.5).where(low, high)
+        return chosen

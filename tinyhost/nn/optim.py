@@ -145,7 +145,8 @@ def _norm(t: Tensor) -> Tensor:
 
 def _trust_ratio(weight: Tensor, update: Tensor, scaled: Tensor) -> Tensor:
     """``scaled``, or 1 where weight or update is all zero."""
-    return ((weight > 0) & (update > 0)).where(scaled, 1.0)
+    ratio: Tensor = ((weight > 0) & (update > 0)).where(scaled, 1.0)
+    return ratio
 
 
 class OptimizerGroup(Optimizer):

@@ -114,7 +114,9 @@ class ConstantLR(Scheduler):
 
     def rate(self, base: float, epoch: Tensor) -> Tensor:
         """base * factor, then base"""
-        return (epoch < self.total_iters).where(base * self.factor, base)
+        early = epoch < self.total_iters
+        out: Tensor = early.where(base * self.factor, base)
+        return out
 
 
 class LinearLR(Scheduler):
@@ -143,7 +145,8 @@ class PolynomialLR(Scheduler):
     def rate(self, base: float, epoch: Tensor) -> Tensor:
         """base * (1 - epoch / total_iters) ** power"""
         left = 1 - epoch.minimum(self.total_iters).float() / max(self.total_iters, 1)
-        return base * left ** float(self.power)
+        out: Tensor = base * left ** float(self.power)
+        return out
 
 
 class CosineAnnealingLR(Scheduler):
@@ -163,7 +166,8 @@ class CosineAnnealingWarmRestarts(Scheduler):
     """Half a cosine down to ``eta_min`` in ``T_0`` steps, again and again; each time ``T_mult`` times as long."""
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0) -> None:
-        _check(T_0 >= 1 and T_mult >= 1, f"CosineAnnealingWarmRestarts needs T_0 and T_mult of at least 1, got {T_0}, {T_mult}")
+        _check(T_0 >= 1 and T_mult >= 1,
+               f"CosineAnnealingWarmRestarts needs T_0 and T_mult of at least 1, got {T_0}, {T_mult}")
         self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
         super().__init__(optimizer)
 
@@ -197,7 +201,8 @@ class OneCycleLR(Scheduler):
         if total_steps is None or total_steps < 2:
             raise ValueError("OneCycleLR needs total_steps of at least 2, or epochs and steps_per_epoch; got "
                              f"total_steps={total_steps}, epochs={epochs}, steps_per_epoch={steps_per_epoch}")
-        _check(anneal_strategy in ("cos", "linear"), f"unknown anneal_strategy {anneal_strategy!r}: use 'cos' or 'linear'")
+        _check(anneal_strategy in ("cos", "linear"),
+               f"unknown anneal_strategy {anneal_strategy!r}: use 'cos' or 'linear'")
         _check(0 <= pct_start <= 1, f"OneCycleLR needs a pct_start between 0 and 1, got {pct_start}")
         self.anneal_strategy, low = anneal_strategy, max_lr / div_factor
         top, last = pct_start * total_steps - 1, total_steps - 1

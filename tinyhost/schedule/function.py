@@ -7,7 +7,7 @@ repeating the pass, once for each level of nesting.
 from __future__ import annotations
 
 from tinyhost.errors import DTypeError, ScheduleError
-from tinyhost.helpers import prod
+from tinyhost.helpers import ceildiv, prod
 from tinyhost.uop import Ops, UOp
 from tinyhost.uop.sharding import stored_axis
 
@@ -32,7 +32,7 @@ def _held(arg: UOp) -> tuple[int, ...]:
     """The largest shape of what one device holds."""
     axis = stored_axis(arg)
     count = len(arg.device) if axis is not None and arg.device is not None else 1
-    return tuple(d // count if i == axis else d for i, d in enumerate(arg.max_shape))
+    return tuple(ceildiv(d, count) if i == axis else d for i, d in enumerate(arg.max_shape))
 
 
 def _checked(i: int, param: UOp, arg: UOp) -> UOp:

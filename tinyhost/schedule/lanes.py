@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tinyhost.helpers import ceildiv
 from tinyhost.uop import AxisType, Ops, UOp
 
 Span: TypeAlias = tuple[int, int]  # first element, and the one after the last
@@ -37,8 +38,8 @@ class Lanes:
         return [i for i, n in enumerate(self.nodes) if n is not None]
 
     def is_even(self) -> bool:
-        """Whether the value is split in equal shards, in the order of the devices."""
-        return self.axis is not None and self.spans == even_spans(self.extent, len(self.devices))
+        """Whether the value is split in equal shards, in the order of the devices; the last ones may be shorter."""
+        return self.axis is not None and self.spans == shard_spans(self.extent, len(self.devices))
 
     def split(self, axis: int, spans: tuple[Span, ...], extent: int,
               nodes: Sequence[UOp | None] | None = None) -> Lanes:
@@ -46,10 +47,11 @@ class Lanes:
         return Lanes(self.devices, self.nodes if nodes is None else tuple(nodes), axis, spans, extent)
 
 
-def even_spans(extent: int, count: int) -> tuple[Span, ...] | None:
-    """The spans of equal shards, None where the extent does not divide."""
-    each, rest = divmod(extent, count)
-    return None if rest else tuple((i * each, (i + 1) * each) for i in range(count))
+def shard_spans(extent: int, count: int) -> tuple[Span, ...]:
+    """The spans of equal shards; where the extent does not divide, the last ones are shorter or hold nothing."""
+    each = ceildiv(extent, count)
+    spans = [(min(i * each, extent), min((i + 1) * each, extent)) for i in range(count)]
+    return tuple((a, b) if a < b else (0, 0) for a, b in spans)
 
 
 # *** pieces of nodes ***
@@ -132,7 +134,8 @@ def covered(value: Lanes) -> Lanes:
     """The value with its padding in the lanes: in equal shards if the axis divides, else at the ends of shards."""
     if value.axis is None or sum(b - a for a, b in value.spans) == value.extent:
         return value
-    spans = even_spans(value.extent, len(value.devices)) or _stretched(value)
+    count = len(value.devices)
+    spans = _stretched(value) if value.extent % count else shard_spans(value.extent, count)
     nodes = [None if a == b else part(value, d, value.axis, (a, b)) for (a, b), d in zip(spans, value.devices)]
     return value.split(value.axis, spans, value.extent, nodes)
 

@@ -15,7 +15,7 @@ from tinyhost.env import ALLREDUCE_CAST
 from tinyhost.errors import ScheduleError
 from tinyhost.helpers import prod
 from tinyhost.schedule.allreduce import allreduce
-from tinyhost.schedule.lanes import Lanes, Span, covered, cut, even_spans, everywhere, moved, on_lane, part, whole
+from tinyhost.schedule.lanes import Lanes, Span, covered, cut, everywhere, moved, on_lane, part, shard_spans, whole
 from tinyhost.schedule.storage import is_storage, storage_root
 from tinyhost.uop import AddrSpace, GroupOp, Ops, ParamArg, UOp
 
@@ -117,9 +117,7 @@ def _unshard(u: UOp, src: Values) -> Value:
         raise ScheduleError(f"a value of shape {u.shape} is split along the axes {u.arg}: split it along one")
     devices, axis = _names(u.src[0]) if isinstance(src[0], Lanes) else _names(u), u.arg[0]
     nodes = tuple(_here(src[0], i, d) for i, d in enumerate(devices))
-    spans = even_spans(u.shape[axis], len(devices))
-    assert spans is not None
-    return Lanes(devices, nodes, axis, spans, u.shape[axis])
+    return Lanes(devices, nodes, axis, shard_spans(u.shape[axis], len(devices)), u.shape[axis])
 
 
 def _copy(u: UOp, src: Values) -> Value:

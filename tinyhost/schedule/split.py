@@ -3,9 +3,9 @@
 Takes a REDUCE over leading axes; gives the same value, with CONTIGUOUS between the stages. Two reasons to cut:
 - sums of floats on host threads, so that no accumulator adds up more than some hundred numbers one after the other: the
   error of a sum grows with that number. The pieces follow from the shape alone.
-- work: on a target with a grid a reduction by 32768 or more is cut so that enough workgroups run; on host threads, which
-  share no barrier, one with fewer results than threads is cut so that each thread has pieces of its own. Results do not
-  depend on the number of threads beyond the choice of the pieces.
+- work: on a target with a grid a reduction by 32768 or more is cut so that enough workgroups run; on host threads,
+  which share no barrier, one with fewer results than threads is cut so that each thread has pieces of its own. Results
+  do not depend on the number of threads beyond the choice of the pieces.
 """
 from __future__ import annotations
 

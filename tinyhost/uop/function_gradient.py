@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from tinyhost.errors import GradientError
 from tinyhost.ops import Ops
 from tinyhost.uop.node import UOp
 
@@ -27,8 +28,8 @@ def _custom(call: UOp, grads: tuple[UOp, ...]) -> SrcGradients:
     got = call.arg.grad_fxn(*given, call=call)
     got = got if isinstance(got, tuple) else (got,)
     if len(got) != len(call.src) - 1:
-        raise RuntimeError(f"grad_fxn of {call.arg.name or 'a call'} returned {len(got)} gradients for "
-                           f"{len(call.src) - 1} arguments: return one for each, None where there is none")
+        raise GradientError(f"grad_fxn of {call.arg.name or 'a call'} returned {len(got)} gradients for "
+                            f"{len(call.src) - 1} arguments: return one for each, None where there is none")
     return (None, *got)
 
 
@@ -36,14 +37,15 @@ def function_gradient(call: UOp, g: UOp, compute: Compute) -> SrcGradients:
     """Gradients of the arguments of a FUNCTION or CALL, from the TUPLE of gradients of its results.
 
     Raises:
-        RuntimeError: the body is opaque and the call has no ``grad_fxn``.
+        GradientError: the body is opaque and the call has no ``grad_fxn``.
     """
     grads = g.src
     info = call.arg
     if info.grad_fxn is not None:
         return _custom(call, grads)
     if call.op is Ops.CALL:
-        raise RuntimeError(f"call {info.name or ''} has an opaque body and no grad_fxn: give one, or detach its inputs")
+        raise GradientError(f"call {info.name or ''} has an opaque body and no grad_fxn: give one, or detach its "
+                            "inputs")
     return _backward_function(call, grads, compute)
 
 

@@ -25,7 +25,7 @@ _LIMIT = 256  # nodes looked at to learn something about a mask or a factor
 
 
 def _may_be_infinite(factor: UOp) -> bool:
-    """Whether a factor is computed, element by element, by an op with a pole."""
+    """Whether a factor is computed, element by element and without broadcasting, by an op with a pole."""
     stack, seen = [factor], 0
     while stack and seen < 16:
         u = stack.pop()
@@ -33,13 +33,22 @@ def _may_be_infinite(factor: UOp) -> bool:
         if u.op in _POLES and u.op is not Ops.SIN:
             return True
         if u.op in _FACTORS:
-            stack.extend(u.src)
+            stack.extend(s for s in u.src if s.shape == u.shape)
     return False
 
 
 def has_pole(u: UOp) -> bool:
     """Whether the derivative of ``u`` can be infinite or NaN at finite or infinite operands."""
     return u.op in _POLES or (u.op is Ops.MUL and any(_may_be_infinite(s) for s in u.src))
+
+
+def _is_worth_it(u: UOp, mask: UOp) -> bool:
+    """Whether the mask guards ``u``: not a product with one number a row or column, such as normalisation makes, unless
+    the mask is one a row or column too, because it would be computed again in each such kernel."""
+    if u.op is not Ops.MUL:
+        return True
+    return any(s.shape == u.shape or _summed(mask, u.shape, s.shape) is not None
+               for s in u.src if _may_be_infinite(s))
 
 
 class Branches:
@@ -56,7 +65,8 @@ class Branches:
         self._masks: dict[UOp, UOp | None] = {}  # None: the gradient counts everywhere
         self._poles: set[UOp] = set()
         self._above: set[UOp] = set()  # poles and what has one below
-        if not any(u.op in _POLES for u in topo):
+        ops = {u.op for u in topo}
+        if ops.isdisjoint(_POLES) or ops.isdisjoint(_BRANCHES | {Ops.REDUCE}):
             return
         for u in topo:
             if u in on_path:
@@ -69,7 +79,7 @@ class Branches:
     def guarded(self, u: UOp, grads: tuple[UOp | None, ...]) -> tuple[UOp | None, ...]:
         """The gradients that the rule of ``u`` gave, 0 where ``u`` was not taken; their masks are noted."""
         mask = self._masks.get(u)
-        if mask is not None and u in self._poles:
+        if mask is not None and u in self._poles and _is_worth_it(u, mask):
             grads = tuple(None if g is None else mask.where(g, 0) for g in grads)
         if u in self._above:
             for i, (s, g) in enumerate(zip(u.src, grads)):

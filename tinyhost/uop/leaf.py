@@ -1,8 +1,8 @@
 """Identity for values without storage.
 
-Equal literals are one node, so a gradient with respect to one of two ``Tensor(3.0)`` would be that of both, and of every
-3.0 in the program. A leaf that somebody may differentiate by gets a tag of its own; scheduling takes the tags away, so
-that kernels of equal graphs stay equal. Storage (BUFFER, PARAM) has an identity already.
+Equal literals are one node, so a gradient with respect to one of two ``Tensor(3.0)`` would be that of both, and of
+every 3.0 in the program. A leaf that somebody may differentiate by gets a tag of its own; scheduling takes the tags
+away, so that kernels of equal graphs stay equal. Storage (BUFFER, PARAM) has an identity already.
 """
 from __future__ import annotations
 

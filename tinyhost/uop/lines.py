@@ -1,8 +1,8 @@
 """Where a program built a value: the user's line, for errors that show up later.
 
-``mark`` notes beside a node the code and instruction of the innermost frame outside of this package; of equal nodes the
-first builder's stays. ``line_of`` spells it. The note is no part of a node's identity, key or pickle, and holds no frame,
-so nothing lives longer for it. TRACEMETA=0 switches it off.
+``mark`` notes beside a node the code and instruction of the innermost frame outside of this package; of equal nodes
+the first builder's stays. ``line_of`` spells it. The note is no part of a node's identity, key or pickle, and holds no
+frame, so nothing lives longer for it. TRACEMETA=0 switches it off.
 """
 from __future__ import annotations
 

@@ -139,7 +139,13 @@ def _max(a: float, b: float) -> float:
 
 def _pow(a: float, b: float) -> float:
     with np.errstate(all="ignore"):
-        return float(np.power(np.float64(a), np.float64(b)))
+        return float(_np_pow(np.array([a, 1.0]), np.array([b, 1.0]))[0])
+
+
+def _np_pow(a: Array, b: Array) -> Array:
+    # a lone exponent of 0.5 would make numpy take a square root, which differs for -0.0 and -inf
+    shape = np.broadcast_shapes(np.shape(a), np.shape(b))
+    return np.power(np.broadcast_to(a, shape), np.array(np.broadcast_to(b, shape), order="C"))
 
 
 def _np_max(a: Array, b: Array) -> Array:
@@ -265,7 +271,7 @@ MEANING: dict[Ops, Meaning] = {
     Ops.CMPNE: _compare(lambda a, b: a != b, float.__ne__, np.not_equal),
     Ops.CMPEQ: _compare(lambda a, b: a == b, float.__eq__, np.equal),
     Ops.THREEFRY: _int_only(_threefry, _threefry),
-    Ops.POW: Meaning(ints=None, floats=_pow, np_ints=_np_int_pow, np_floats=_np_wide(np.power)),
+    Ops.POW: Meaning(ints=None, floats=_pow, np_ints=_np_int_pow, np_floats=_np_wide(_np_pow)),
     Ops.MULACC: Meaning(lambda a, b, c: a * b + c, None, lambda a, b, c: (a and b) or c,
                         lambda a, b, c: a * b + c, _np_fma, lambda a, b, c: (a & b) | c),
 }

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from tinyhost.dtype import DType, dtypes
-from tinyhost.helpers import all_same, prod
+from tinyhost.helpers import all_same, ceildiv, prod
 from tinyhost.ops import AddrSpace, GroupOp, Ops
 from tinyhost.uop.derive import element_of, is_image
 
@@ -288,6 +288,8 @@ def axis_from_uop(u: "UOp") -> int | None:
         return u.arg[0]  # type: ignore[no-any-return]
     if op in GroupOp.Broadcastable or op is Ops.STACK:
         return _axis_alu(u)
+    if op is Ops.INDEX:
+        return _axis_index(u)
     if not u.src or (axis := u.src[0]._axis) is None:
         return None
     if op is Ops.RESHAPE:
@@ -299,7 +301,7 @@ def axis_from_uop(u: "UOp") -> int | None:
     if op is Ops.REDUCE:
         return None if axis < u.arg[1] else axis - u.arg[1]
     if op is Ops.SHRINK:
-        return axis if shape_of_operand(u.src[2])[axis] == (u.src[0]._shape or ())[axis] else None
+        return axis if _keeps_shards(u, axis) else None
     return axis if op in _AXIS_OF_SRC0 or op in GroupOp.Unary else None
 
 
@@ -309,11 +311,31 @@ def _axis_alu(u: "UOp") -> int | None:
     return found[-1] if found else None
 
 
+def _keeps_shards(u: "UOp", axis: int) -> bool:
+    """Whether a SHRINK leaves the elements of the split axis in the shards they would be in: it cuts only the end."""
+    first, new = shape_of_operand(u.src[1])[axis], shape_of_operand(u.src[2])[axis]
+    old = (u.src[0]._shape or ())[axis]
+    if new == old:
+        return True
+    count = len(u._device) if isinstance(u._device, tuple) else 1
+    return first == 0 and isinstance(new, int) and isinstance(old, int) and ceildiv(new, count) == ceildiv(old, count)
+
+
+def _axis_index(u: "UOp") -> int | None:
+    """That of the axes which are not indexed, else that of an index."""
+    picked, at, found = len(u.src) - 1, 0, None
+    for i in u.src[1:]:
+        found = found if i._axis is None else at + i._axis
+        at += len(i._shape or ())
+    axis = u.src[0]._axis
+    return found if axis is None or axis < picked else axis - picked + at
+
+
 def _axis_reshape(u: "UOp", axis: int) -> int | None:
     old, new = u.src[0]._shape or (), shape_of_operand(u.src[1])
     lead = prod(old[:axis])
     fits = [i for i in range(len(new)) if not _differ(prod(new[:i]), lead)]
     shards = len(u._device) if isinstance(u._device, tuple) else 1
-    if not fits or (isinstance(new[fits[-1]], int) and new[fits[-1]] % shards):
+    if not fits or (isinstance(new[fits[-1]], int) and new[fits[-1]] % shards and new[fits[-1]] != old[axis]):
         raise RuntimeError(f"reshape {old} -> {new} moved items between shards of axis {axis}")
     return fits[-1]

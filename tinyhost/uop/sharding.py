@@ -10,12 +10,12 @@ from typing import Any, Self
 
 from tinyhost.dtype import DType
 from tinyhost.errors import ShapeError
-from tinyhost.helpers import prod
+from tinyhost.helpers import ceildiv, prod
 from tinyhost.ops import AxisType, Ops
 from tinyhost.uop.fields import NodeFields, sint
 
 DEVICE_AXIS = -1  # id of the default range over devices
-_SHOWS = frozenset({Ops.RESHAPE, Ops.DETACH, Ops.AFTER, Ops.CONTIGUOUS})
+_SHOWS = frozenset({Ops.RESHAPE, Ops.SHRINK, Ops.DETACH, Ops.AFTER, Ops.CONTIGUOUS})
 
 
 class ShardingMixin(NodeFields):
@@ -51,9 +51,25 @@ class ShardingMixin(NodeFields):
                     axis: int | None = None) -> Self:
         """A new buffer seen as ``shape``, split along ``axis`` over the devices; symbolic extents at their largest."""
         count = len(device) if axis is not None else 1
-        shard = tuple([d // count if i == axis else d for i, d in enumerate(shape)])
+        shard = tuple([ceildiv(d, count) if i == axis else d for i, d in enumerate(shape)])
         size = int(prod(d if isinstance(d, int) else d.vmax for d in shard))
-        return cls.new_buffer(device, size, dtype).view_as(shard, axis)  # type: ignore[no-any-return,attr-defined]
+        whole = cls.new_buffer(device, size, dtype).view_as(shard, axis)  # type: ignore[attr-defined]
+        return whole if axis is None else whole.only(axis, shape[axis])  # type: ignore[no-any-return]
+
+    def only(self, axis: int, extent: int) -> Self:
+        """The first ``extent`` elements along an axis: a value without the padding of its last shards."""
+        if self.shape[axis] == extent:
+            return self
+        box = tuple((0, extent if i == axis else d) for i, d in enumerate(self.shape))
+        return self._mop(Ops.SHRINK, box)  # type: ignore[no-any-return]
+
+    def with_full_shards(self, axis: int, count: int) -> Self:
+        """The value padded along ``axis`` to a multiple of ``count``."""
+        extent = ceildiv(self.shape[axis], count) * count
+        if self.shape[axis] == extent:
+            return self
+        box = tuple((0, extent if i == axis else d) for i, d in enumerate(self.shape))
+        return self._mop(Ops.PAD, box)  # type: ignore[no-any-return]
 
     def _device_range(self, count: int) -> Self:
         return type(self)(Ops.RANGE, (self._const(count),), (DEVICE_AXIS, AxisType.DEVICE))
@@ -61,27 +77,33 @@ class ShardingMixin(NodeFields):
     def own_shard(self, axis: int) -> Self:
         """On each device the part along ``axis`` that is its own: what ``unshard`` puts together again.
 
+        Shards are equal; where the axis does not divide, the last ones end in padding.
+
         Raises:
-            ShapeError: the axis does not divide by the number of devices.
+            ShapeError: the axis is symbolic.
         """
         devices = self._devices("own_shard")
         size, count = self.shape[axis], len(devices)
-        if not isinstance(size, int) or size % count:
-            raise ShapeError(f"cannot shard axis {axis} of shape {self.shape} over {count} devices {devices}: {size} "
-                             f"elements do not divide into {count} equal shards; pad the axis to a multiple, or shard "
-                             "another one")
-        each, number = size // count, self._device_range(count)
-        return self._mop(Ops.SHRINK, tuple((number * each, each) if i == axis else (0, d)  # type: ignore[no-any-return]
+        if not isinstance(size, int):
+            shape = ", ".join(str(d) if isinstance(d, int) else d.render() for d in self.shape)
+            raise ShapeError(f"cannot shard axis {axis} of shape ({shape}) over {count} devices {devices}: "
+                             f"{size.render()} is symbolic; shard another axis")
+        full, number = self.with_full_shards(axis, count), self._device_range(count)
+        each = full.shape[axis] // count
+        return full._mop(Ops.SHRINK, tuple((number * each, each) if i == axis else (0, d)  # type: ignore[no-any-return]
                                            for i, d in enumerate(self.shape)))
 
     def shard(self, devices: tuple[str, ...], axis: int | None = None) -> Self:
         """The value on several devices: split along ``axis``, or all of it on each.
 
         Raises:
-            ShapeError: the axis does not divide by the number of devices.
+            ShapeError: the axis is symbolic.
         """
-        moved: Self = self.copy_to_device(devices)  # type: ignore[attr-defined]
-        return moved if axis is None else moved.own_shard(axis).unshard(axis)
+        if axis is None or not isinstance(self.shape[axis], int):
+            moved: Self = self.copy_to_device(devices)  # type: ignore[attr-defined]
+            return moved if axis is None else moved.own_shard(axis)
+        full: Self = self.with_full_shards(axis, len(devices)).copy_to_device(devices)  # type: ignore[attr-defined]
+        return full.own_shard(axis).unshard(axis).only(axis, self.shape[axis])
 
     @property
     def is_own_shard(self) -> bool:
@@ -99,12 +121,12 @@ class ShardingMixin(NodeFields):
 
     @property
     def shard_shape(self) -> tuple[sint, ...]:
-        """Shape of what one device holds."""
+        """Shape of what one device holds; the last ones may hold less."""
         axis = self.axis
         if axis is None:
             return self.shape
         count = len(self._devices("shard_shape"))
-        return tuple([d // count if i == axis else d for i, d in enumerate(self.shape)])
+        return tuple([ceildiv(d, count) if i == axis else d for i, d in enumerate(self.shape)])
 
     @property
     def max_shard_shape(self) -> tuple[int, ...]:
@@ -142,7 +164,7 @@ class ShardingMixin(NodeFields):
 def stored_axis(u: Any) -> int | None:
     """The axis along which storage for a node is split, None where every device holds all of it.
 
-    Where a reshape moved items between shards, or the axis does not divide any more, values are whole.
+    Where a reshape moved items between shards values are whole.
     """
     if not isinstance(u.device, tuple):
         return None
@@ -150,6 +172,4 @@ def stored_axis(u: Any) -> int | None:
         axis = u.axis
     except RuntimeError:  # a reshape that moved items between shards has no axis
         return None
-    if axis is None or not isinstance(u.shape[axis], int) or u.shape[axis] % len(u.device):
-        return None
-    return int(axis)
+    return None if axis is None or not isinstance(u.shape[axis], int) else int(axis)

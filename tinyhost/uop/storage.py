@@ -94,7 +94,8 @@ class StorageMixin(NodeFields):
             return type(self)(Ops.PARAM, (), arg)
         if self.axis is None:
             return self.param(slot, self.dtype, self.shape or None, self.device)
-        return self.param(slot, self.dtype, self.shard_shape, self.device).unshard(self.axis)
+        whole = self.param(slot, self.dtype, self.shard_shape, self.device).unshard(self.axis)
+        return whole.only(self.axis, self.shape[self.axis])  # type: ignore[no-any-return,attr-defined]
 
     @classmethod
     def placeholder(cls, shape: tuple[int, ...], dtype: DType, slot: int | None = None,

@@ -37,7 +37,8 @@ case("hardtanh", lambda x: x.hardtanh(), (3, 4), ref=F.hardtanh, dtypes=FLOATS)
 case("hardtanh_bounds", lambda x: x.hardtanh(-0.5, 1.5), (3, 4), ref=lambda x: F.hardtanh(x, -0.5, 1.5))
 _ENDS = Input(data=[math.inf, -math.inf, math.nan, 0.0, 1e30, -1e30])
 for _name, _ref in {"relu": F.relu, "relu6": F.relu6, "leaky_relu": F.leaky_relu, "elu": F.elu, "selu": F.selu,
-                    "softplus": F.softplus, "hardsigmoid": F.hardsigmoid, "hardtanh": F.hardtanh, "softsign": F.softsign,
+                    "softplus": F.softplus, "hardsigmoid": F.hardsigmoid, "hardtanh": F.hardtanh,
+                    "softsign": F.softsign,
                     "logsigmoid": F.logsigmoid}.items():
     case(f"{_name}_ends", lambda x, n=_name: getattr(x, n)(), _ENDS, ref=_ref, op=_name, grad=False, note="inf and NaN")
 for _name, _at in {"relu": (0,), "relu6": (0, 6), "hardsigmoid": (-3, 3), "hardswish": (-3, 3), "hardtanh": (-1, 1),

@@ -16,7 +16,8 @@ _T: dict[int, Any] = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_tr
 
 
 def _conv(name: str, x: tuple[int, ...], w: tuple[int, ...], **how: Any) -> None:
-    case(f"conv2d_{name}", lambda x, w: x.conv2d(w, **how), x, w, ref=lambda x, w: _F[x.ndim - 2](x, w, **how), **_BOUND)
+    case(f"conv2d_{name}", lambda x, w: x.conv2d(w, **how), x, w, ref=lambda x, w: _F[x.ndim - 2](x, w, **how),
+         **_BOUND)
 
 
 case("conv2d", lambda x, w, b: x.conv2d(w, b), (2, 3, 5, 6), (4, 3, 3, 3), (4,), ref=F.conv2d, dtypes=FLOATS, **_BOUND)
@@ -52,14 +53,17 @@ def _winograd(name: str, x: tuple[int, ...], w: tuple[int, ...], **how: Any) -> 
         with Context(WINO=1):
             return x.conv2d(w, **how)
     fn.__module__ = __name__
-    case(f"conv2d_winograd_{name}", fn, x, w, ref=lambda x, w: F.conv2d(x, w, **how), atol=5e-5, rtol=5e-5,
-         grad_atol=5e-4, note=f"WINO=1 {name}")
+    case(f"conv2d_winograd_{name}", fn, x, w, ref=lambda x, w: _F[x.ndim - 2](x, w, **how), atol=5e-5, rtol=5e-5,
+         grad_atol=5e-4, note=f"WINO=1 {name}", slow=True)
 
 
 _winograd("plain", (1, 2, 10, 10), (3, 2, 3, 3))
 _winograd("padded", (2, 3, 9, 7), (4, 3, 3, 3), padding=1)
 _winograd("small", (1, 2, 3, 3), (2, 2, 3, 3))
 _winograd("grouped", (1, 4, 8, 6), (4, 2, 3, 3), groups=2, padding=1)
+_winograd("1d", (2, 3, 13), (4, 3, 3), padding=1)
+_winograd("3d", (1, 2, 5, 4, 6), (2, 2, 3, 3, 3))
+_winograd("depthwise", (1, 3, 7, 7), (3, 1, 3, 3), groups=3, padding=1)
 _winograd("unfit", (1, 2, 8, 6), (4, 2, 3, 3), stride=2)
 
 

@@ -55,6 +55,10 @@ _add("full largest", lambda: Tensor.full((2,), 2**63 - 1, dtype="int64", buffer=
      lambda: torch.full((2,), 2**63 - 1, dtype=torch.int64))
 _add("full empty", lambda: Tensor.full((0, 2), 3.0, buffer=False), lambda: torch.full((0, 2), 3.0))
 _add("full scalar", lambda: Tensor.full((), 3.5, buffer=False), lambda: torch.full((), 3.5))
+_add("zeros", lambda: Tensor.zeros(2, 3), lambda: torch.zeros(2, 3))
+_add("zeros of integers", lambda: Tensor.zeros((4,), dtype="int16"), lambda: torch.zeros(4, dtype=torch.int16))
+_add("ones", lambda: Tensor.ones(2, 3), lambda: torch.ones(2, 3))
+_add("ones of bools", lambda: Tensor.ones(0, 2, dtype="bool"), lambda: torch.ones(0, 2, dtype=torch.bool))
 case("zeros_like", lambda x: x.zeros_like(buffer=False), (2, 3), ref=torch.zeros_like, grad=False)
 case("ones_like", lambda x: x.ones_like(buffer=False), (2, 3), ref=torch.ones_like, grad=False,
      dtypes=("float32", "int32"))

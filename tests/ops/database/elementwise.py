@@ -42,9 +42,11 @@ case("div_of_scalar_by_zero", lambda x: 1 / x, EDGES, grad=False, dtypes=FLOATS)
 case("div_ints", lambda x, y: x / y, Input((8,), low=-9, high=9), Input((8,), low=1, high=9), dtypes=INTS)
 case("div_ints_by_zero", lambda x, y: x / y, ints(5, 0, -3), ints(0, 0, 0))
 case("div_bool", lambda x, y: x / y, Input((8,), "bool"), Input(data=[True] * 8, dtype="bool"))
-case("div_trunc", lambda x, y: x.div(y, rounding_mode="trunc"), Input((8,), low=-20, high=20), Input((8,), low=1, high=9),
+case("div_trunc", lambda x, y: x.div(y, rounding_mode="trunc"), Input((8,), low=-20, high=20), Input((8,), low=1,
+                                                                                                     high=9),
      grad=False, dtypes=("float32", *INTS))
-case("div_floor", lambda x, y: x.div(y, rounding_mode="floor"), Input((8,), low=-20, high=20), Input((8,), low=1, high=9),
+case("div_floor", lambda x, y: x.div(y, rounding_mode="floor"), Input((8,), low=-20, high=20), Input((8,), low=1,
+                                                                                                     high=9),
      grad=False, dtypes=("float32", *INTS))
 case("div_reversed", lambda x: x.div(3.0, reverse=True), Input((8,), low=0.5), ref=lambda x: 3.0 / x)
 case("floordiv", lambda x, y: x // y, Input((16,), low=-20, high=20), Input(data=[3, -3] * 8),
@@ -74,6 +76,17 @@ case("fmod_edges", lambda x, y: x.fmod(y), Input(data=[INF, 1.0, 1.0, -1.0, -0.0
      Input(data=[2.0, 0.0, INF, INF, 3.0, -2.0, 1.0, 3.0]), grad=False)
 case("fmod_large_quotient", lambda x, y: x.fmod(y), Input(data=[1e10, -1e10, 123456792.0, 3e38]),
      Input(data=[3.0, 3.0, 0.7, 7.0]), grad=False)
+for _name, _f in {"floordiv": lambda x, y: x // y, "mod": lambda x, y: x % y, "fmod": lambda x, y: x.fmod(y)}.items():
+    case(f"{_name}_ints_by_zero", _f, Input((9,), low=-50, high=50), Input(data=[0] * 9), dtypes=ALL_INTS, op=_name,
+         ref=by_numpy(lambda x, y: x * 0), note="0 for integers by 0")
+    case(f"{_name} bool", _f, Input((8,), "bool"), Input(data=[True] * 8, dtype="bool"), op=_name,
+         ref=by_numpy(lambda x, y, n=_name: x.astype(np.int32) * (n == "floordiv")))
+case("floordiv_lowest", lambda x, y: x // y, ints(-128, 127, -128, dtype="int8"), ints(-1, -1, 127, dtype="int8"))
+case("mod_lowest", lambda x, y: x % y, ints(-128, 127, -128, dtype="int8"), ints(-1, -1, 127, dtype="int8"))
+case("mod_exact", lambda x: x % 0.1, Input(data=[1.0, 0.5, 100.0, -1.0, 1e8]), ref=by_numpy(
+    lambda x: np.mod(x, np.float32(0.1))), grad=False, atol=0, rtol=1e-6)
+case("floordiv_exact", lambda x: x // 0.1, Input(data=[1.0, 0.5, 100.0, -1.0]), grad=False, atol=0, rtol=0,
+     ref=by_numpy(lambda x: np.floor_divide(x, np.float32(0.1))))
 case("neg", lambda x: -x, (3, 4), dtypes=FLOATS)
 case("neg_ints", lambda x: -x, Input((9,), low=-200, high=200), dtypes=ALL_INTS, ref=by_numpy(np.negative))
 case("usum", lambda x, y, z: x.usum(y, z), (3,), (3,), (3,), ref=lambda x, y, z: x + y + z)
@@ -93,7 +106,8 @@ case("pow_ints_scalar", lambda x: x ** 3, Input((9,), low=-5, high=5), dtypes=IN
 case("pow_ints", lambda x, y: x ** y, Input((9,), low=-5, high=5), Input((9,), low=0, high=6), dtypes=INTS)
 case("pow_negative_exponent_ints", lambda x, y: x ** y, ints(1, -1, -1, 2, -3, 7), ints(-3, -3, -2, -1, -2, -5))
 case("pow_of_int_scalar", lambda x: 3 ** x, Input(data=[0, 1, 2, 4]), dtypes=INTS)
-case("pow_tensors_bool", lambda x, y: x ** y, Input((6,), "bool"), Input((6,), "bool"), ref=lambda x, y: x.int() ** y.int())
+case("pow_tensors_bool", lambda x, y: x ** y, Input((6,), "bool"), Input((6,), "bool"), ref=lambda x,
+     y: x.int() ** y.int())
 case("pow_int_float", lambda x, y: x ** y, ints(2, 3, 4, 0), Input(data=[0.5, -1.0, 2.0, 0.0]), grad=False)
 case("pow_int_float_scalar", lambda x: x ** 0.5, ints(0, 1, 2, 9), rtol=1e-6)
 case("pow_bool", lambda x: x ** 2, Input((6,), "bool"), ref=lambda x: x.int() ** 2)
@@ -103,6 +117,12 @@ for _i, _e in enumerate((0.0, 1.0, 2.0, 3.0, -1.0, -2.0, -3.0, 0.5, -0.5, 1.5, I
          ref=by_numpy(lambda x, e=_e: np.power(x, np.full_like(x, e))))
     case(f"pow_edges_tensor {_e}", lambda x, y: x ** y, Input(data=_BASES), Input(data=[_e] * len(_BASES)), grad=False,
          note=f"edges ** tensor of {_e}", ref=by_numpy(np.power))
+for _e in (0, 1, 2, 3, 4.0, -1.0, 0.5, 7):
+    case(f"pow_slopes {_e}", lambda x, e=_e: x ** e, Input(data=[0.0, -2.0, 3.0] if _e not in (-1.0, 0.5) else [2.0,
+                                                                                                                3.0]),
+         note=f"slopes of x ** {_e} at 0 and below")
+case("pow_slopes_tensor", lambda x, y: x ** y, Input(data=[0.0, 0.0, 0.0, 2.0]), Input(data=[1.0, 2.0, 3.0, 0.0]),
+     note="slopes at base 0")
 case("pow_zero_exponent_slope", lambda x, y: x ** y, Input(data=[0.0, 2.0, -3.0]), Input(data=[0.0, 0.0, 0.0]),
      ref=lambda x, y: x ** y.detach() + y * 0, note="slope at exponent 0", grad=False)
 
@@ -123,7 +143,8 @@ case("minimum_bool", lambda x, y: x.minimum(y), Input((8,), "bool"), Input((8,),
 case("copysign", lambda x, y: x.copysign(y), (3, 4), (3, 4), dtypes=("float32", "float64"))
 case("copysign_zero", lambda x, y: 1 / x.copysign(y), Input(data=[1.0, 2.0, -3.0, 0.0, -0.0, 0.0]),
      Input(data=[0.0, -0.0, -0.0, -0.0, 0.0, -2.0]), grad=False)
-case("copysign_infinite", lambda x, y: x.copysign(y), Input(data=[INF, 1.0, -2.0, 3.0]), Input(data=[-1.0, -INF, INF, -5.0]),
+case("copysign_infinite", lambda x, y: x.copysign(y), Input(data=[INF, 1.0, -2.0, 3.0]),
+     Input(data=[-1.0, -INF, INF, -5.0]),
      grad=False)
 case("copysign_scalar", lambda x: x.copysign(-1.0), EDGES, ref=lambda x: torch.copysign(x, -1.0), grad=False)
 case("copysign_ints", lambda x, y: x.copysign(y), ints(1, -2, 3), ints(-1, 1, 0))
@@ -142,7 +163,8 @@ case("clip", lambda x: x.clip(-1, 0.5), (3, 4), dtypes=FLOATS)
 case("clip_edges", lambda x: x.clip(-1, 0.5), EDGES, grad=False)
 case("clip_ints", lambda x: x.clip(2, 7), Input((9,), low=-11, high=11), dtypes=INTS)
 case("clip_int_by_float", lambda x: x.clip(-0.5, 2.5), Input((9,), "int32", -11, 11))
-case("clip_tensors", lambda x, lo, hi: x.clip(lo, hi), (3, 4), Input((4,), low=-1, high=0), Input((3, 1), low=0, high=1))
+case("clip_tensors", lambda x, lo, hi: x.clip(lo, hi), (3, 4), Input((4,), low=-1, high=0), Input((3, 1), low=0,
+                                                                                                  high=1))
 case("clip_crossed", lambda x: x.clip(1.0, -1.0), (8,), grad=False)
 case("clip_nan_bound", lambda x, lo: x.clip(lo), (3,), Input(data=[NAN, 0.0, NAN]), grad=False)
 case("clip_at_bound", lambda x: x.clip(-1.0, 1.0), Input(data=[-1.0, 1.0, 0.0, 2.0, -2.0]))

@@ -15,7 +15,8 @@ case("softmax", lambda x: x.softmax(1), (3, 4), dtypes=FLOATS)
 case("softmax_axis0", lambda x: x.softmax(0), (3, 4))
 case("softmax_default", lambda x: x.softmax(), (2, 3, 4), ref=lambda x: x.softmax(-1))
 case("softmax_axes", lambda x: x.softmax((0, 1)), (3, 4), ref=lambda x: x.flatten().softmax(0).reshape(3, 4))
-case("softmax_dtype", lambda x: x.softmax(-1, dtype="float64"), (3, 4), ref=lambda x: x.softmax(-1, dtype=torch.float64))
+case("softmax_dtype", lambda x: x.softmax(-1, dtype="float64"), (3, 4), ref=lambda x: x.softmax(-1,
+                                                                                                dtype=torch.float64))
 case("softmax_dtype_half", lambda x: x.softmax(-1, dtype="float32"), Input((3, 4), "float16"), grad=False,
      ref=lambda x: x.softmax(-1, dtype=torch.float32))
 case("softmax_ints", lambda x: x.softmax(-1), Input((3, 4), "int32", -3, 3), ref=lambda x: x.float().softmax(-1))
@@ -25,7 +26,8 @@ case("softmax_infinite", lambda x: x.softmax(-1), Input(data=[[-INF, 0.0, 1.0], 
 case("softmax_one", lambda x: x.softmax(-1), (3, 1))
 case("softmax_scalar", lambda x: x.softmax(-1), ())
 case("softmin", lambda x: x.softmin(0), (3, 4), ref=lambda x: F.softmin(x, 0))
-case("softmin_dtype", lambda x: x.softmin(-1, dtype="float64"), (3, 4), ref=lambda x: F.softmin(x, -1, dtype=torch.float64))
+case("softmin_dtype", lambda x: x.softmin(-1, dtype="float64"), (3, 4), ref=lambda x: F.softmin(x, -1,
+                                                                                                dtype=torch.float64))
 case("log_softmax", lambda x: x.log_softmax(-1), (3, 4), dtypes=FLOATS)
 case("log_softmax_axis0", lambda x: x.log_softmax(0), (3, 4))
 case("log_softmax_dtype", lambda x: x.log_softmax(-1, dtype="float64"), (3, 4),
@@ -55,7 +57,8 @@ _BOUND = {"atol": 1e-5, "op": "scaled_dot_product_attention"}
 _attention = F.scaled_dot_product_attention
 case("attention", lambda q, k, v: q.scaled_dot_product_attention(k, v), _Q, _K, _V, ref=_attention, dtypes=FLOATS,
      note="no mask", **_BOUND)
-case("attention_causal", lambda q, k, v: q.scaled_dot_product_attention(k, v, is_causal=True), _Q, _Q, _Q, note="causal",
+case("attention_causal", lambda q, k, v: q.scaled_dot_product_attention(k, v, is_causal=True), _Q, _Q, _Q,
+     note="causal",
      ref=lambda q, k, v: _attention(q, k, v, is_causal=True), **_BOUND)
 case("attention_causal_more_keys", lambda q, k, v: q.scaled_dot_product_attention(k, v, is_causal=True), _Q, _K, _V,
      ref=lambda q, k, v: _attention(q, k, v, is_causal=True), note="causal, more keys than queries", **_BOUND)
@@ -96,5 +99,6 @@ case("sequential", lambda x: x.sequential([lambda t: t * 2, lambda t: t.relu(), 
      ref=lambda x: (x * 2).relu().sum(1))
 case("sequential_empty", lambda x: x.sequential([]) * 1, (3,), ref=lambda x: x * 1)
 case("dropout_off", lambda x: x.dropout(0.5), (3, 4), ref=lambda x: x * 1, op="dropout", note="outside of training")
-case("one_hot_loss", lambda x, i: (i.one_hot(4) * x).sum(-1), (3, 4), ints([3, 0, 1]), op="one_hot", note="in a product",
+case("one_hot_loss", lambda x, i: (i.one_hot(4) * x).sum(-1), (3, 4), ints([3, 0, 1]), op="one_hot",
+     note="in a product",
      ref=lambda x, i: (F.one_hot(i.long(), 4) * x).sum(-1))

@@ -55,7 +55,8 @@ for _shape in _SHAPES:
     case(f"svd_values {_shape}", lambda x: x.svd()[1], _shape, ref=torch.linalg.svdvals, grad=False,
          note=f"singular values, {_shape}", **_BOUND)
     case(f"svd_orthogonal {_shape}", lambda x: (_gram(x.svd()[0]), _gram(x.svd()[2])), _shape, grad=False,
-         ref=lambda x: (_identity(x, x.shape[-2]), _identity(x, x.shape[-1])), note=f"U^T U and V V^T, {_shape}", **_BOUND)
+         ref=lambda x: (_identity(x, x.shape[-2]), _identity(x, x.shape[-1])), note=f"U^T U and V V^T, {_shape}",
+         **_BOUND)
     case(f"svd_thin {_shape}", lambda x: (_product(x.svd(False)[0] * x.svd(False)[1].unsqueeze(-2), x.svd(False)[2])),
          _shape, ref=lambda x: x * 1, grad=False, note=f"full_matrices=False, {_shape}", **_BOUND)
 _DEFICIENT = Input(data=[[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
@@ -65,7 +66,8 @@ for _name, _input in {"deficient": _DEFICIENT, "repeated": _REPEATED, "zeros": _
     case(f"qr_{_name}", lambda x: (_product(*x.qr()), _gram(x.qr()[0])), _input, grad=False,
          ref=lambda x: (x * 1, _identity(x, x.shape[-2])), **_BOUND)
     case(f"svd_{_name}", lambda x: (_middle(*x.svd()), x.svd()[1], _gram(x.svd()[0]), _gram(x.svd()[2])), _input,
-         ref=lambda x: (x * 1, torch.linalg.svdvals(x), _identity(x, x.shape[-2]), _identity(x, x.shape[-1])), grad=False,
+         ref=lambda x: (x * 1, torch.linalg.svdvals(x), _identity(x, x.shape[-2]), _identity(x, x.shape[-1])),
+         grad=False,
          **_BOUND)
     case(f"svd_thin_{_name}", lambda x: (_middle(*x.svd(False)), _gram(x.svd(False)[0])), _input, grad=False,
          ref=lambda x: (x * 1, _identity(x, x.shape[-1])), **_BOUND)
@@ -76,7 +78,8 @@ case("svd_gradient_factors", lambda x: (x.svd(False)[0] @ x.svd(False)[2], _midd
      ref=lambda x: (_polar(x), x * 1), note="gradient of the factors", **_BOUND)
 case("svd_gradient_wide", lambda x: (x.svd(False)[0] @ x.svd(False)[2], x.svd()[1]), (2, 3, 4),
      ref=lambda x: (_polar(x), torch.linalg.svdvals(x)), note="gradient of the factors of wide matrices", **_BOUND)
-case("svd_gradient_repeated", lambda x: x.svd()[1].sum(), _REPEATED, grad=False, ref=lambda x: torch.linalg.svdvals(x).sum(),
+case("svd_gradient_repeated", lambda x: x.svd()[1].sum(), _REPEATED, grad=False,
+     ref=lambda x: torch.linalg.svdvals(x).sum(),
      **_BOUND)
 case("svd_gradient_values", lambda x: x.svd()[1], (4, 3), ref=torch.linalg.svdvals, note="gradient of the values",
      **_BOUND)
@@ -109,14 +112,18 @@ def _digests(name: str, size: int | None = None) -> Any:
 
 
 for _name in ("sha3_224", "sha3_256", "sha3_384", "sha3_512"):
-    case(f"keccak_{_name}", lambda x, n=_name: x.keccak(n), Input((3, 20), "uint8", 0, 256), ref=_digests(_name), note=_name,
+    case(f"keccak_{_name}", lambda x, n=_name: x.keccak(n), Input((3, 20), "uint8", 0, 256), ref=_digests(_name),
+         note=_name,
          slow=True)
-case("keccak_shake_128", lambda x: x.keccak("shake_128"), Input((2, 20), "uint8", 0, 256), ref=_digests("shake_128", 16),
+case("keccak_shake_128", lambda x: x.keccak("shake_128"), Input((2, 20), "uint8", 0, 256), ref=_digests("shake_128",
+                                                                                                        16),
      slow=True)
-case("keccak_shake_256", lambda x: x.keccak("shake_256"), Input((2, 20), "uint8", 0, 256), ref=_digests("shake_256", 32),
+case("keccak_shake_256", lambda x: x.keccak("shake_256"), Input((2, 20), "uint8", 0, 256), ref=_digests("shake_256",
+                                                                                                        32),
      slow=True)
 for _length in (0, 135, 136, 300):
-    case(f"keccak_length {_length}", lambda x: x.keccak(), Input((1, _length), "uint8", 0, 256), ref=_digests("sha3_256"),
+    case(f"keccak_length {_length}", lambda x: x.keccak(), Input((1, _length), "uint8", 0, 256),
+         ref=_digests("sha3_256"),
          note=f"{_length} bytes", slow=True)
 case("keccak_batch", lambda x: x.keccak(), Input((2, 3, 10), "uint8", 0, 256), ref=_digests("sha3_256"))
 case("hash", lambda x: x.hash(), Input((20,), "uint8", 0, 256),

@@ -20,7 +20,8 @@ for _name in ("lt", "gt", "le", "ge", "eq", "ne"):
          dtypes=ALL_INTS, ref=by_numpy(_f), op=_op)
     case(f"{_name}_floats", lambda x, f=_f: f(x, x.flip(0)), EDGES, grad=False, dtypes=FLOATS, op=_op, note="NaN, inf")
     case(f"{_name}_self", lambda x, f=_f: f(x, x), EDGES, grad=False, op=_op, note="with itself")
-    case(f"{_name}_scalar", lambda x, f=_f: f(x, 1), Input((10,), low=-2, high=3), dtypes=("float32", *INTS), grad=False,
+    case(f"{_name}_scalar", lambda x, f=_f: f(x, 1), Input((10,), low=-2, high=3), dtypes=("float32", *INTS),
+         grad=False,
          op=_op)
     case(f"{_name}_int_float", lambda x, y, f=_f: f(x, y), ints(0, 1, 2, -1), Input(data=[0.5, 1.0, 1.5, -1.0]),
          grad=False, op=_op)

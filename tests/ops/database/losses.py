@@ -25,7 +25,8 @@ for _r in REDUCTIONS:
     case(f"cross_entropy_smooth_{_r}", lambda x, y, r=_r: x.cross_entropy(y, r, 0.2), (4, 5, 2),
          Input((4, 2), "int32", 0, 5), note=f"smoothed, {_r}",
          ref=lambda x, y, r=_r: F.cross_entropy(x, y.long(), label_smoothing=0.2, reduction=r))
-    case(f"cross_entropy_probabilities_{_r}", lambda x, y, r=_r: x.cross_entropy(y, r), (4, 5), Input((4, 5), low=0, high=1),
+    case(f"cross_entropy_probabilities_{_r}", lambda x, y, r=_r: x.cross_entropy(y, r), (4, 5), Input((4, 5), low=0,
+                                                                                                      high=1),
          note=f"probabilities, {_r}", ref=lambda x, y, r=_r: F.cross_entropy(x, y, reduction=r), atol=1e-5)
     case(f"cross_entropy_probabilities_smooth_{_r}", lambda x, y, r=_r: x.cross_entropy(y, r, 0.3), (4, 5, 2),
          Input((4, 5, 2), low=0, high=1), note=f"smoothed probabilities, {_r}",
@@ -59,7 +60,8 @@ case("binary_crossentropy_logits_far", lambda x, y: x.binary_crossentropy_logits
      ref=lambda x, y: F.binary_cross_entropy_with_logits(x, y, reduction="none"), grad=False)
 case("binary_crossentropy_logits_weighted",
      lambda x, y: x.binary_crossentropy_logits(y, pos_weight=Tensor([2.0, 3, 4, 5], device=x.device)), (3, 4), _T,
-     note="pos_weight", ref=lambda x, y: F.binary_cross_entropy_with_logits(x, y, pos_weight=torch.tensor([2.0, 3, 4, 5])))
+     note="pos_weight", ref=lambda x, y: F.binary_cross_entropy_with_logits(x, y,
+                                                                            pos_weight=torch.tensor([2.0, 3, 4, 5])))
 case("cross_entropy", lambda x, y: x.cross_entropy(y), (4, 5), _CLASSES, dtypes=FLOATS,
      ref=lambda x, y: F.cross_entropy(x, y.long()))
 case("cross_entropy_one_sample", lambda x, y: x.cross_entropy(y), (5,), ints(3),

@@ -9,7 +9,8 @@ from .case import EDGES, FLOATS, Input, case
 
 INF = math.inf
 
-_WIDE = {"exp": (-20, 20), "exp2": (-20, 20), "log": (0.1, 90), "log2": (0.1, 90), "log10": (0.1, 90), "sqrt": (0.1, 90),
+_WIDE = {"exp": (-20, 20), "exp2": (-20, 20), "log": (0.1, 90), "log2": (0.1, 90), "log10": (0.1, 90),
+         "sqrt": (0.1, 90),
          "rsqrt": (0.1, 90), "reciprocal": (0.2, 9), "sin": (-30, 30), "cos": (-30, 30), "tan": (-1.4, 1.4),
          "asin": (-0.95, 0.95), "acos": (-0.95, 0.95), "atan": (-4, 4), "sinh": (-9, 9), "cosh": (-9, 9),
          "tanh": (-9, 9), "asinh": (-90, 90), "acosh": (1.1, 90), "atanh": (-0.9, 0.9), "erf": (-4, 4),
@@ -19,7 +20,8 @@ _BOUNDS = {"sin": {"atol": 2e-6}, "cos": {"atol": 2e-6}, "tan": {"rtol": 5e-5}, 
 for _name, (_low, _high) in _WIDE.items():
     case(_name, lambda x, n=_name: getattr(x, n)(), Input((3, 40), low=_low, high=_high), dtypes=FLOATS,
          **_BOUNDS.get(_name, {}))
-    case(f"{_name}_edges", lambda x, n=_name: getattr(x, n)(), EDGES, grad=False, dtypes=("float32", "float64"), op=_name,
+    case(f"{_name}_edges", lambda x, n=_name: getattr(x, n)(), EDGES, grad=False, dtypes=("float32", "float64"),
+         op=_name,
          note="0, inf, NaN, outside of the domain")
     case(f"{_name}_ints", lambda x, n=_name: getattr(x, n)(), Input((8,), low=1, high=5), dtypes=("int32", "uint8"),
          op=_name, atol=2e-6)

@@ -44,6 +44,7 @@ def _row(op: str, cases: list[Case]) -> str:
     dtypes = ", ".join(dict.fromkeys(d for c in cases for d in c.given))
     floats = [c for c in cases if any("float" in d for d in c.given)]
     graded = [c for c in floats if c.grad]
-    gradient = "no" if not graded else "yes" if len(graded) == len(floats) else f"in {len(graded)} of {len(floats)} modes"
+    some = f"in {len(graded)} of {len(floats)} modes"
+    gradient = "no" if not graded else "yes" if len(graded) == len(floats) else some
     bound = f"{max(c.atol for c in floats):g} + {max(c.rtol for c in floats):g}" if floats else "exact"
     return f"| `{op}` | {modes} | {dtypes} | {gradient} | {bound} |"

@@ -66,10 +66,12 @@ case("max_pool2d_infinite", lambda x: x.max_pool2d(return_indices=True),
 case("max_pool2d_nan", lambda x: x.max_pool2d(return_indices=True),
      Input(data=[[[[1.0, float("nan"), 3.0, 2.0], [0.0, 5.0, 1.0, 3.0]]]]), grad=False,
      ref=lambda x: F.max_pool2d(x, 2, return_indices=True), note="NaN wins")
-case("max_pool2d_tie", lambda x: x.max_pool2d(return_indices=True), Input(data=[[[[1.0, 1.0, 2.0, 0.0], [1.0, 1.0, 0.0, 2.0]]]]),
+case("max_pool2d_tie", lambda x: x.max_pool2d(return_indices=True),
+     Input(data=[[[[1.0, 1.0, 2.0, 0.0], [1.0, 1.0, 0.0, 2.0]]]]),
      ref=lambda x: F.max_pool2d(x, 2, return_indices=True), grad=False, note="the first of equals")
 case("max_pool2d_asymmetric", lambda x: x.max_pool2d((2, 2), padding=(1, 0, 0, 1)), (1, 2, 5, 5),
-     ref=lambda x: F.max_pool2d(F.pad(x, (1, 0, 0, 1), value=-float("inf")), 2), note="padding (left, right, top, bottom)")
+     ref=lambda x: F.max_pool2d(F.pad(x, (1, 0, 0, 1), value=-float("inf")), 2),
+     note="padding (left, right, top, bottom)")
 case("max_unpool2d", lambda x: Tensor.max_unpool2d(*x.max_pool2d(return_indices=True)), (1, 2, 4, 6),
      ref=lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2))
 case("max_unpool2d_size", lambda x: Tensor.max_unpool2d(*x.max_pool2d(return_indices=True), output_size=(1, 2, 5, 7)),
@@ -99,7 +101,8 @@ for _mode in ("linear", "nearest", "nearest-exact"):
                          ((1, 2, 5, 4), (2, 3)), ((1, 2, 3, 4), (5, 7)), ((1, 1, 4, 3), (4, 6)),
                          ((1, 1, 2, 3, 4), (3, 5, 2))):
         _resample(_mode, _shape, _new)
-for _shape, _new in (((2, 3, 29), (7,)), ((2, 3, 29), (1,)), ((2, 3, 4), (9,)), ((1, 1, 1), (5,)), ((1, 2, 3, 4), (5, 7)),
+for _shape, _new in (((2, 3, 29), (7,)), ((2, 3, 29), (1,)), ((2, 3, 4), (9,)), ((1, 1, 1), (5,)),
+                     ((1, 2, 3, 4), (5, 7)),
                      ((1, 2, 5, 4), (1, 1)), ((1, 1, 2, 3, 4), (3, 5, 1))):
     _resample("linear", _shape, _new, True)
 for _shape, _new in (((1, 2, 5, 4), (2, 3)), ((1, 2, 3, 4), (7, 9)), ((1, 1, 1, 6), (3, 4)), ((1, 1, 5, 6), (1, 1))):

@@ -1,13 +1,14 @@
 """DISK: files as storage. ``DISK:/path`` names the file; bytes are read when they are used, straight into their
 destination.
 
-A file that does not exist, or is empty, is created at the size that is asked for. The file is opened again when the
-path holds another file than before, so a file that was replaced is read anew and one that shrank is an error, never a
-fault.
+A file that does not exist, or is empty, is created at the size that is asked for. A file is open while buffers on it
+live, and opened again when the path holds another one than before, so a file that was replaced is read anew and one
+that shrank is an error, never a fault.
 """
 from __future__ import annotations
 
 import os
+import weakref
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -101,7 +102,7 @@ class DiskDevice(Compiled):
         if not self.path:
             raise ValueError(f"{name} names no file: write {name}:/path/to/file")
         self.allocator = DiskAllocator(self)
-        self._file: _File | None = None
+        self._file: weakref.ref[_File] | None = None  # its buffers keep it open
 
     def open(self, size: int) -> _File:
         """The file with at least ``size`` bytes.
@@ -109,8 +110,10 @@ class DiskDevice(Compiled):
         Raises:
             ValueError: it is shorter.
         """
-        if self._file is None or not self._file.stands_at(self.path):
-            self._file = _File(self.path, size)
-        if self._file.size < size:
-            self._file.too_short(size)
-        return self._file
+        file = None if self._file is None else self._file()
+        if file is None or not file.stands_at(self.path):
+            file = _File(self.path, size)
+            self._file = weakref.ref(file)
+        if file.size < size:
+            file.too_short(size)
+        return file

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinyhost.dtype import strong_dtype
+from tinyhost.dtype import DType, strong_dtype
 from tinyhost.io.onnx.types import BY_NAME, Narrow, to_array
 from tinyhost.tensor import Tensor
 
@@ -70,6 +70,11 @@ def narrowed(value: Tensor, wanted: str) -> Any:
     return cast if kind.native else Narrow(cast, kind)
 
 
+def filled(shape: tuple[int, ...], value: Any, dtype: DType) -> Tensor:
+    """One value at a shape, without storage or device."""
+    return Tensor.const(value, dtype).reshape((1,) * len(shape)).expand(shape)
+
+
 def check_host_size(count: int, what: str) -> None:
     """Raises:
         ValueError: a table on the host would have more elements than any model needs.
@@ -94,4 +99,4 @@ def boolean(value: Any) -> bool:
     return bool(to_array(value).reshape(()).item())
 
 
-__all__ = ["Call", "HOST_LIMIT", "boolean", "check_host_size", "narrowed", "scalar", "with_dtype"]
+__all__ = ["Call", "HOST_LIMIT", "boolean", "check_host_size", "filled", "narrowed", "scalar", "with_dtype"]

@@ -5,7 +5,7 @@ number in a call.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,9 +71,9 @@ def _extent(dim: Any) -> int | str | None:
     return str(dim.dim_param) if dim.dim_param not in ("", "?") else None
 
 
-def value_infos(names: Sequence[str], types: Sequence[Any]) -> dict[str, ValueInfo]:
-    """Declared types by name."""
-    return {name: _info(t) for name, t in zip(names, types)}
+def value_infos(protos: Iterable[Any]) -> dict[str, ValueInfo]:
+    """Declared types by name, of ValueInfoProtos."""
+    return {v.name: _info(v.type) for v in protos}
 
 
 def checked_input(name: str, value: Any, info: ValueInfo | None, extents: dict[str, int], device: Any) -> Value:
@@ -99,7 +99,9 @@ def checked_input(name: str, value: Any, info: ValueInfo | None, extents: dict[s
 
 
 def _converted(name: str, value: Any, info: ValueInfo | None, device: Any) -> Value:
-    if isinstance(value, (Tensor, Narrow)):
+    if isinstance(value, Tensor):
+        return value if device is None else value.to(device)
+    if isinstance(value, Narrow):
         return value
     if not isinstance(value, (np.ndarray, np.generic)):
         if not isinstance(value, (bool, int, float, str, list, tuple)) and not hasattr(value, "__array__"):

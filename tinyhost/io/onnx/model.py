@@ -15,6 +15,7 @@ import onnx.defs
 from onnx import AttributeProto
 
 from tinyhost.io.onnx.errors import OnnxModelError, OnnxUnsupported
+from tinyhost.io.onnx.inputs import ValueInfo, value_infos
 from tinyhost.io.onnx.proto import sparse_array, tensor_array
 from tinyhost.io.onnx.registry import Implementation, find
 from tinyhost.io.onnx.signature import Signature, signature
@@ -65,8 +66,8 @@ class Graph:
     constants: dict[str, Any] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
     captured: tuple[str, ...] = ()
-    input_types: tuple[Any, ...] = ()
-    output_types: tuple[Any, ...] = ()
+    input_types: dict[str, ValueInfo] = field(default_factory=dict)
+    output_types: dict[str, ValueInfo] = field(default_factory=dict)
 
 
 class Builder:
@@ -93,7 +94,7 @@ class Builder:
         given = [v for v in proto.input if text_of(v.name) not in constants]
         ret = Graph(text_of(proto.name), tuple(v.name for v in given), tuple(text_of(v.name) for v in proto.output),
                     constants,
-                    input_types=tuple(v.type for v in given), output_types=tuple(v.type for v in proto.output))
+                    input_types=value_infos(given), output_types=value_infos(proto.output))
         if len(set(ret.inputs)) != len(ret.inputs):
             raise OnnxModelError(f"graph {proto.name!r} names an input twice: {list(ret.inputs)}")
         self._fill(ret, proto.node, outer, depth)
@@ -150,7 +151,7 @@ class Builder:
         attributes = {text_of(a.name): self.attribute(a, visible, depth) for a in proto.attribute}
         attributes = {k: v for k, v in attributes.items() if v is not None}
         node = Node(text_of(proto.name), text_of(proto.op_type), domain, self.opsets.get(domain, 0),
-                    tuple(map(text_of, proto.input)), tuple(map(text_of, proto.output)), attributes, proto=proto)
+                    tuple(map(text_of, proto.input)), tuple(map(text_of, proto.output)), attributes)
         inner: dict[str, None] = {}
         for v in attributes.values():
             for g in v if isinstance(v, list) else (v,):
@@ -171,27 +172,33 @@ class Builder:
         node.signature = signature(node.domain, node.op, node.opset)
         node.form, node.host = find(node.domain, node.op, node.opset)
         if node.form is not None:
-            self._check_call(node, node.form)
+            form = node.form
+            self._check_call(node, form.inputs, None if form.variadic else len(form.inputs), form.required,
+                             form.attributes, form.needed)
         elif node.signature is not None and node.signature.has_body:
-            node.attributes = node.signature.defaults | node.attributes
-            node.body = node.signature
+            sig = node.signature
+            self._check_call(node, tuple(p.name for p in sig.inputs), sig.schema.max_input, sig.schema.min_input,
+                             frozenset(sig.schema.attributes), sig.needed)
+            node.attributes = sig.defaults | node.attributes
+            node.body, node.proto = node.signature, copied(proto)
         elif not (node.op == "Constant" and node.domain == ""):
             known = "" if node.signature is not None else ", and the onnx package has no such operator"
             self.missing.setdefault(f"{node.op} (domain {node.domain or 'ai.onnx'!r}, opset {node.opset}{known})",
                                     []).append(node.name)
 
-    def _check_call(self, node: Node, form: Implementation) -> None:
-        """Number of inputs and names of attributes are those of the implementation."""
-        if bad := sorted(set(node.attributes) - form.attributes):
+    def _check_call(self, node: Node, names: tuple[str, ...], most: int | None, required: int,
+                    attributes: frozenset[str], needed: frozenset[str]) -> None:
+        """Number of inputs and names of attributes are those of the operator."""
+        if bad := sorted(set(node.attributes) - attributes):
             raise OnnxUnsupported(f"{node}: attributes {bad} are not supported, this operator has "
-                                  f"{sorted(form.attributes) or 'none'}")
-        if lacking := sorted(form.needed - set(node.attributes)):
+                                  f"{sorted(attributes) or 'none'}")
+        if lacking := sorted(needed - set(node.attributes)):
             raise OnnxModelError(f"{node} lacks its attributes {lacking}")
         count = len(node.inputs)
-        if count > len(form.inputs) and not form.variadic:
-            raise OnnxModelError(f"{node} has {count} inputs, it takes at most {len(form.inputs)}: {form.inputs}")
-        if any(not n for n in node.inputs[:form.required]) or count < form.required:
-            raise OnnxModelError(f"{node} needs its first {form.required} inputs {form.inputs[:form.required]}, got "
+        if most is not None and count > most:
+            raise OnnxModelError(f"{node} has {count} inputs, it takes at most {most}: {list(names)}")
+        if any(not n for n in node.inputs[:required]) or count < required:
+            raise OnnxModelError(f"{node} needs its first {required} inputs {list(names[:required])}, got "
                                  f"{list(node.inputs)}")
 
     # *** attributes ***
@@ -223,7 +230,7 @@ class Builder:
         if kind == a.GRAPHS:
             return [self.graph(g, visible, depth + 1) for g in a.graphs]
         if kind == a.TYPE_PROTO:
-            return a.tp
+            return copied(a.tp)
         names = AttributeProto.AttributeType
         known = names.Name(kind) if kind in names.values() else str(kind)
         raise OnnxUnsupported(f"{what} is of type {known}, which is not supported")
@@ -236,6 +243,13 @@ class Builder:
             lines = [f"  {what}: {len(nodes)} nodes" + (f", first {nodes[0]!r}" if nodes[0] else "")
                      for what, nodes in sorted(self.missing.items())]
             raise OnnxUnsupported("operators without an implementation:\n" + "\n".join(lines))
+
+
+def copied(proto: Any) -> Any:
+    """A message of its own: a part of a model would keep the whole model, weights included, in memory."""
+    new = type(proto)()
+    new.CopyFrom(proto)
+    return new
 
 
 def text_of(name: Any) -> str:
@@ -308,7 +322,7 @@ def build_model(model: Any, base_dir: str | None) -> tuple[Graph, Builder]:
         raise OnnxModelError("the model imports no opset: it is no ONNX model, or damaged")
     if not 1 <= opsets.get("", 1) <= newest:
         raise OnnxUnsupported(f"the model needs opset {opsets['']}, the installed onnx package knows 1 to {newest}")
-    functions = {(_domain(f.domain), text_of(f.name), text_of(getattr(f, "overload", ""))): f
+    functions = {(_domain(f.domain), text_of(f.name), text_of(getattr(f, "overload", ""))): copied(f)
                  for f in model.functions}
     builder = Builder(opsets, functions, base_dir)
     try:

@@ -15,7 +15,7 @@ from tinyhost.errors import DeviceError, TinyhostError
 from tinyhost.io.onnx.call import Call, narrowed, with_dtype
 from tinyhost.io.onnx.errors import OnnxError, OnnxModelError, OnnxNodeError
 from tinyhost.io.onnx.functions import expanded
-from tinyhost.io.onnx.inputs import ValueInfo, checked_input, value_infos
+from tinyhost.io.onnx.inputs import ValueInfo, checked_input
 from tinyhost.io.onnx.model import Graph, Node, build_model
 from tinyhost.io.onnx.proto import ModelLike, onnx_load
 from tinyhost.io.onnx.registry import Implementation
@@ -45,17 +45,18 @@ class OnnxRunner:
     """
 
     def __init__(self, model: ModelLike, device: str | None = None, loop_limit: int = 100_000) -> None:
-        proto, base_dir = onnx_load(model)
         self.device, self.loop_limit = device, loop_limit
+        proto, base_dir = onnx_load(model)
         self._graph, self._builder = build_model(proto, base_dir)
         self.opsets = dict(self._builder.opsets)
-        self.graph_inputs: dict[str, ValueInfo] = value_infos(self._graph.inputs, self._graph.input_types)
-        self.graph_outputs: dict[str, ValueInfo] = value_infos(self._graph.outputs, self._graph.output_types)
+        self.graph_inputs: dict[str, ValueInfo] = dict(self._graph.input_types)
+        self.graph_outputs: dict[str, ValueInfo] = dict(self._graph.output_types)
         self._replaceable = {v.name for v in proto.graph.input} & set(self._graph.constants)
         self._ready: set[int] = set()
         self._constants: dict[int, Any] = {}  # arrays of the model that stay on the host, by identity
         self._lifted: dict[int, Tensor] = {}
         self._bodies: dict[Any, tuple[Any, Graph]] = {}
+        del proto  # its bytes are not needed beside the device's
         self._prepare(self._graph)
 
     # *** the call ***

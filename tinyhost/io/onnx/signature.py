@@ -42,6 +42,11 @@ class Signature:
     defaults: dict[str, Any]
 
     @property
+    def needed(self) -> frozenset[str]:
+        """Attributes that a node must give."""
+        return frozenset(name for name, a in self.schema.attributes.items() if a.required)
+
+    @property
     def has_body(self) -> bool:
         """Whether the operator is defined by others."""
         return bool(self.schema.has_function or self.schema.has_context_dependent_function)

@@ -1,8 +1,8 @@
 """Arithmetic on sums of two floats that stay apart, about twice as exact as one.
 
 Takes and gives pairs (high, low) of nodes of float32 or float64, |low| at most an ulp of high. Products are split by
-masks, not by a fused multiply-add, which not every target has, so nothing overflows that the product itself does not. After T. Dekker, "A floating-point
-technique for extending the available precision", Numerische Mathematik 18, 1971.
+masks, not by a fused multiply-add, which not every target has, so nothing overflows that the product itself does not.
+After T. Dekker, "A floating-point technique for extending the available precision", Numerische Mathematik 18, 1971.
 """
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def fast_sum(a: UOp, b: UOp) -> Pair:
 
 
 def product(a: UOp, b: UOp) -> Pair:
-    """a * b exactly."""
+    """a * b: exactly in float32, to 2**-103 in float64, half of whose mantissa is no whole number of bits."""
     total = mul(a, b)
     (a1, a0), (b1, b0) = split(a), split(b)
     return total, add(add(add(sub(mul(a1, b1), total), mul(a1, b0)), mul(a0, b1)), mul(a0, b0))

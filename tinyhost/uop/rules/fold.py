@@ -24,6 +24,7 @@ from tinyhost.uop.rules.common import (
     logical_not,
     negated,
 )
+from tinyhost.uop.rules.exponential import FOLD_EXPONENTIAL, natural_exponent
 
 _LIT = UPat(LITERAL_OPS)
 _FOLDABLE = GroupOp.ALU - {Ops.THREEFRY, Ops.WHERE}
@@ -33,6 +34,8 @@ _BOUNDED = (GroupOp.ALU - {Ops.THREEFRY, Ops.POW, Ops.RECIPROCAL, Ops.EXP2, Ops.
 # *** literals ***
 def fold_literals(u: UOp) -> UOp | None:
     """op(c0, c1 ..) -> c"""
+    if u.op is Ops.MUL and natural_exponent(u) is not None:
+        return None  # rounded before EXP2, the product would cost digits
     values = []
     for s in u.src:
         if is_invalid(s):
@@ -429,6 +432,7 @@ _INT_ASSOCIATIVE = (Ops.ADD, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.MAX)
 
 pm_literals = PatternMatcher([
     (UPat(_FOLDABLE, src=_LIT, name="u"), fold_literals),
+    FOLD_EXPONENTIAL,
     (UPat(_BOUNDED, name="u"), fold_bounds),
     (UPat(_COMMUTATIVE, src=(UPat(LITERAL_OPS), UPat()), name="u"), literal_right),
 ])

@@ -273,5 +273,6 @@ BINARY: dict[Ops, Callable[[Long, Long, bool], Long]] = {
     Ops.ADD: lambda a, b, unsigned: plus(a, b), Ops.SUB: lambda a, b, unsigned: minus(a, b),
     Ops.MUL: lambda a, b, unsigned: times(a, b), Ops.CDIV: quotient, Ops.CMOD: remainder,
     Ops.MAX: lambda a, b, unsigned: select(less_than(a, b, unsigned), b, a),
-    **{op: lambda a, b, unsigned, op=op: bitwise(op, a, b) for op in (Ops.AND, Ops.OR, Ops.XOR)}}
+    Ops.AND: lambda a, b, unsigned: bitwise(Ops.AND, a, b), Ops.OR: lambda a, b, unsigned: bitwise(Ops.OR, a, b),
+    Ops.XOR: lambda a, b, unsigned: bitwise(Ops.XOR, a, b)}
 """Ops of two operands of the result's type; the last argument says whether that is unsigned."""

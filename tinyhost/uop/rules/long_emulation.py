@@ -150,7 +150,7 @@ class _Emulation:
     def wide_index(self, u: UOp) -> None:
         """The words of index math beyond 32 bits, where it may be a value."""
         if u.op in longs.BINARY and all(s in self.words or s.is_const or _fits_int32(s) for s in u.src):
-            self.words[u] = longs.BINARY[u.op](*map(self.long, u.src), False)
+            self.words[u] = longs.BINARY[u.op](self.long(u.src[0]), self.long(u.src[1]), False)
 
     # *** values ***
     def value(self, u: UOp) -> None:
@@ -162,7 +162,7 @@ class _Emulation:
         if handler is not None:
             self.words[u] = handler(self, u)
         elif u.op in longs.BINARY:
-            self.words[u] = longs.BINARY[u.op](*map(self.long, u.src), u.dtype.is_unsigned)
+            self.words[u] = longs.BINARY[u.op](self.long(u.src[0]), self.long(u.src[1]), u.dtype.is_unsigned)
         else:
             raise _cannot(f"{u.op} of {u.dtype}")
         self.new[u] = self.words[u].low  # only its words are asked for

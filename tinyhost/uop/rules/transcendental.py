@@ -201,9 +201,10 @@ def tan(x: UOp, fmt: Format) -> UOp:
     bend = mul(mul(r, square), polynomial(square, fmt.tan))
     t = add(r, bend)
     # tan(r + rest) = tan(r) + rest * (1 + tan(r)**2)
-    t = add(r, fma(rest, fma(t, t, UOp.const(1.0, dt)), bend))
+    t, lost = fast_sum(r, fma(rest, fma(t, t, UOp.const(1.0, dt)), bend))
     odd = differs(and_(count, UOp.const(1, fmt.bits)), UOp.const(0, fmt.bits))
-    t = UOp(Ops.FDIV, (where(odd, UOp.const(-1.0, dt), t), where(odd, t, UOp.const(1.0, dt))))
+    q = UOp(Ops.FDIV, (UOp.const(-1.0, dt), t))
+    t = where(odd, fma(mul(q, q), lost, q), t)  # -1 / (t + lost)
     return bits(xor(bits(t, fmt.bits), sign), dt)
 
 

@@ -1,6 +1,7 @@
 """The operators, one module a family; importing this registers all of them."""
 from tinyhost.io.onnx.ops import (
     activation,
+    attention,
     casting,
     control,
     detection,
@@ -21,8 +22,9 @@ from tinyhost.io.onnx.ops import (
     signal,
     text,
     training,
+    trees,
 )
 
-__all__ = ["activation", "casting", "control", "detection", "host", "image", "indexing", "math", "ml",
+__all__ = ["activation", "attention", "casting", "control", "detection", "host", "image", "indexing", "math", "ml",
            "nn", "normalization", "pooling", "quantization", "random", "recurrent", "reduction", "sequence", "shape",
-           "signal", "text", "training"]
+           "signal", "text", "training", "trees"]

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from tinyhost.io.onnx.call import Call, boolean, scalar
-from tinyhost.io.onnx.inputs import value_infos
 from tinyhost.io.onnx.registry import op
 from tinyhost.io.onnx.types import BY_NAME, Narrow, from_array
 from tinyhost.tensor import Tensor
@@ -43,7 +42,7 @@ def stacked(values: list[Any], axis: int, ctx: Call) -> Any:
 
 def _nothing(graph: Any, i: int) -> Any:
     """A scan output of no steps."""
-    info = value_infos(graph.outputs, graph.output_types)[graph.outputs[i]] if graph.output_types else None
+    info = graph.output_types.get(graph.outputs[i])
     kind = BY_NAME.get(info.type[len("tensor("):-1], BY_NAME["float"]) if info is not None else BY_NAME["float"]
     dims = info.shape if info is not None and info.shape is not None else ()
     return from_array(np.empty((0, *(d if isinstance(d, int) else 0 for d in dims)), kind.array))

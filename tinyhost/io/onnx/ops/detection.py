@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tinyhost.dtype import dtypes
-from tinyhost.io.onnx.call import check_host_size
+from tinyhost.io.onnx.call import check_host_size, filled
 from tinyhost.io.onnx.ops.windows import explicit_pads, spatial
 from tinyhost.io.onnx.registry import op
 from tinyhost.io.onnx.types import Array
@@ -130,7 +130,7 @@ def max_roi_pool(x: Tensor, rois: Array, *, pooled_shape: list[int], spatial_sca
         cells = [plane[:, a:b, c:d].max((1, 2)) if b > a and d > c else plane[:, 0, 0] * 0
                  for a, b in ys for c, d in xs]
         rows.append(cells[0].stack(*cells[1:], dim=1).reshape((x.shape[1], *pooled_shape)))
-    return rows[0].stack(*rows[1:]) if rows else Tensor.empty(0, x.shape[1], *pooled_shape, dtype=x.dtype)
+    return rows[0].stack(*rows[1:]) if rows else filled((0, x.shape[1], *pooled_shape), 0, x.dtype)
 
 
 def _bins(first: int, last: int, count: int, extent: int) -> list[tuple[int, int]]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tinyhost.dtype import dtypes
+from tinyhost.io.onnx.call import filled
 from tinyhost.io.onnx.ops.shape import ints, positive_axes
 from tinyhost.io.onnx.registry import op
 from tinyhost.io.onnx.types import Array, to_array
@@ -43,7 +44,7 @@ def gather(x: Any, indices: Any, *, axis: int = 0, ctx: Any) -> Any:
     data = ctx.lift(x)
     shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1:])
     if 0 in shape:
-        return Tensor.empty(*shape, dtype=data.dtype)
+        return filled(shape, 0, data.dtype)
     if isinstance(indices, np.ndarray) and indices.ndim == 0:
         at = int(indices) % x.shape[axis]
         return data.shrink(tuple((at, at + 1) if i == axis else None for i in range(ndim))).reshape(shape)
@@ -137,7 +138,7 @@ def compress(x: Tensor, condition: Array, *, axis: int | None = None) -> Tensor:
     (at,) = positive_axes([axis or 0], data.ndim)
     places = np.flatnonzero(condition[:data.shape[at]])
     if not places.size:
-        return Tensor.empty(*(0 if i == at else s for i, s in enumerate(data.shape)), dtype=x.dtype)
+        return filled(tuple(0 if i == at else s for i, s in enumerate(data.shape)), 0, x.dtype)
     return data[(*(slice(None),) * at, places.tolist())]
 
 

@@ -1,11 +1,15 @@
-"""A few operators of the domain ai.onnx.ml: lookups and tree ensembles, on the host."""
+"""Operators of the domain ai.onnx.ml: lookups, preparation of features, linear models.
+
+What selects or looks up is done on the host; arithmetic gives Tensors. Tree ensembles are in ``trees``.
+"""
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from tinyhost.io.onnx.call import check_host_size
+from tinyhost.dtype import dtypes
+from tinyhost.io.onnx.call import Call, check_host_size
 from tinyhost.io.onnx.registry import op
 from tinyhost.io.onnx.types import Array, to_array
 from tinyhost.tensor import Tensor
@@ -62,65 +66,129 @@ def _key(v: Any) -> Any:
     return "nan" if isinstance(v, float) and v != v else v
 
 
-_MODES = ("<=", "<", ">=", ">", "==", "!=", "in")
+# *** features ***
+@op("Scaler", domain=_DOMAIN)
+def scaler(x: Tensor, *, offset: list[float] | None = None, scale: list[float] | None = None) -> Tensor:
+    """``(x - offset) * scale`` along the last axis."""
+    y = x.cast(dtypes.float32)
+    y = y if offset is None else y - Tensor(np.array(offset, np.float32), device=x.device)
+    return y if scale is None else y * Tensor(np.array(scale, np.float32), device=x.device)
 
 
-@op("TreeEnsemble", since=5, domain=_DOMAIN, raw=True)
-def tree_ensemble(x: Any, *, aggregate_function: int = 1, leaf_targetids: list[int], leaf_weights: Array,
-                  membership_values: Array | None = None, n_targets: int | None = None,
-                  nodes_falseleafs: list[int], nodes_falsenodeids: list[int], nodes_featureids: list[int],
-                  nodes_hitrates: Array | None = None, nodes_missing_value_tracks_true: list[int] | None = None,
-                  nodes_modes: Array, nodes_splits: Array, nodes_trueleafs: list[int],
-                  nodes_truenodeids: list[int], post_transform: int = 0, tree_roots: list[int]) -> Array:
-    """Sum, mean, smallest or largest of the leaves that each row reaches."""
-    if post_transform:
-        raise NotImplementedError("TreeEnsemble with a post_transform is not supported")
-    rows = to_array(x)
-    members = _members(nodes_modes, membership_values)
-    targets = n_targets or max(leaf_targetids) + 1
-    check_host_size(rows.shape[0] * targets, "TreeEnsemble")
-    out = np.zeros((rows.shape[0], targets), rows.dtype)
-    start = {1: 0.0, 0: 0.0, 2: np.inf, 3: -np.inf}[aggregate_function]
-    out[:] = start
-    for r, row in enumerate(rows):
-        for root in tree_roots:
-            at, leaf = root, False
-            for _ in range(len(nodes_splits) + 1):
-                if leaf:
-                    break
-                value = row[nodes_featureids[at]]
-                missing = bool(nodes_missing_value_tracks_true and nodes_missing_value_tracks_true[at])
-                hit = missing if np.isnan(value) else _holds(int(nodes_modes[at]), value, nodes_splits[at],
-                                                             members.get(at, ()))
-                leaf = bool((nodes_trueleafs if hit else nodes_falseleafs)[at])
-                at = (nodes_truenodeids if hit else nodes_falsenodeids)[at]
-            if not leaf:
-                raise ValueError("the trees go round in a circle")
-            _gathered(out[r], leaf_targetids[at], leaf_weights[at], aggregate_function)
-    return out / len(tree_roots) if aggregate_function == 0 else out
+@op("Normalizer", domain=_DOMAIN)
+def normalizer(x: Tensor, *, norm: str = "MAX") -> Tensor:
+    """Rows divided by their largest value, or their 1- or 2-norm; a row of zeros stays."""
+    y = x.cast(dtypes.float32)
+    sizes: dict[str, Any] = {"MAX": lambda: y.max(-1, keepdim=True), "L1": lambda: y.abs().sum(-1, keepdim=True),
+                             "L2": lambda: y.square().sum(-1, keepdim=True).sqrt()}
+    if norm not in sizes:
+        raise ValueError(f"norm is one of {sorted(sizes)}, got {norm!r}")
+    size = sizes[norm]()
+    return y / size.eq(0).where(1, size)
 
 
-def _members(modes: Array, values: Array | None) -> dict[int, tuple[Any, ...]]:
-    """The set of each node of mode "in", which NaN ends."""
-    if values is None:
-        return {}
-    sets: list[list[Any]] = [[]]
-    for v in values:
-        if np.isnan(v):
-            sets.append([])
-        else:
-            sets[-1].append(v)
-    nodes = [i for i, m in enumerate(modes) if _MODES[int(m)] == "in"]
-    return {i: tuple(s) for i, s in zip(nodes, sets)}
+@op("Imputer", domain=_DOMAIN)
+def imputer(x: Tensor, *, imputed_value_floats: list[float] | None = None,
+            imputed_value_int64s: list[int] | None = None, replaced_value_float: float = 0.0,
+            replaced_value_int64: int = 0) -> Tensor:
+    """One value, which may be NaN, replaced by those given for each column."""
+    new = imputed_value_floats if x.dtype.is_float else imputed_value_int64s
+    if not new:
+        raise ValueError("Imputer needs values of the type of its input")
+    old: Any = replaced_value_float if x.dtype.is_float else replaced_value_int64
+    hit = x.isnan() if old != old else x.eq(old)
+    kind = np.float64 if x.dtype is dtypes.float64 else np.float32 if x.dtype.is_float else np.int64
+    return hit.where(Tensor(np.array(new, kind), device=x.device).cast(x.dtype), x)
 
 
-def _holds(mode: int, value: Any, split: Any, members: tuple[Any, ...]) -> bool:
-    tests = {"<=": value <= split, "<": value < split, ">=": value >= split, ">": value > split,
-             "==": value == split, "!=": value != split}
-    name = _MODES[mode]
-    return value in members if name == "in" else bool(tests[name])
+@op("FeatureVectorizer", domain=_DOMAIN)
+def feature_vectorizer(first: Tensor, *rest: Tensor, inputdimensions: list[int] | None = None) -> Tensor:
+    """Columns side by side, as floats."""
+    rows = [t.cast(dtypes.float32).reshape((t.shape[0] if t.ndim > 1 else 1, -1)) for t in (first, *rest)]
+    for i, width in enumerate(inputdimensions or ()):
+        rows[i] = rows[i].shrink((None, (0, min(width, rows[i].shape[1]))))
+    return rows[0].cat(*rows[1:], dim=1)
 
 
-def _gathered(row: Array, target: int, weight: Any, how: int) -> None:
-    row[target] = min(row[target], weight) if how == 2 else max(row[target], weight) if how == 3 else \
-        row[target] + weight
+@op("OneHotEncoder", domain=_DOMAIN, raw=True)
+def one_hot_encoder(x: Any, *, cats_int64s: list[int] | None = None, cats_strings: list[str] | None = None,
+                    zeros: int = 1) -> Array:
+    """1 at the place of the category along a new last axis.
+
+    Raises:
+        ValueError: a value is no category, and ``zeros`` is 0.
+    """
+    array = to_array(x)
+    categories: Any = (cats_strings if array.dtype == object else cats_int64s) or ()
+    table = {c: i for i, c in enumerate(categories)}
+    check_host_size(array.size * len(table), "OneHotEncoder")
+    out = np.zeros((array.size, len(table)), np.float32)
+    for row, v in zip(out, array.reshape(-1).tolist()):
+        place = table.get(v)
+        if place is None and not zeros:
+            raise ValueError(f"{v!r} is no category of OneHotEncoder")
+        if place is not None:
+            row[place] = 1
+    return out.reshape((*array.shape, len(table)))
+
+
+# *** linear models ***
+def transformed_scores(scores: Tensor, post_transform: str) -> Tensor:
+    """Scores after a transform by name.
+
+    Raises:
+        NotImplementedError: the transform is PROBIT, or unknown.
+    """
+    if post_transform == "SOFTMAX":
+        return scores.softmax(-1)
+    if post_transform == "LOGISTIC":
+        return scores.sigmoid()
+    if post_transform == "SOFTMAX_ZERO":
+        return scores.eq(0).where(0, scores.softmax(-1))
+    if post_transform != "NONE":
+        raise NotImplementedError(f"post_transform {post_transform!r} is not supported")
+    return scores
+
+
+def _linear(x: Tensor, coefficients: list[float], intercepts: list[float] | None, outputs: int) -> Tensor:
+    rows = x.cast(dtypes.float32) if x.ndim > 1 else x.cast(dtypes.float32).reshape((1, -1))
+    weights = Tensor(np.array(coefficients, np.float32).reshape(outputs, -1), device=x.device)
+    y = rows.matmul(weights.transpose())
+    return y if not intercepts else y + Tensor(np.array(intercepts, np.float32), device=x.device)
+
+
+@op("LinearRegressor", domain=_DOMAIN)
+def linear_regressor(x: Tensor, *, coefficients: list[float], intercepts: list[float] | None = None,
+                     post_transform: str = "NONE", targets: int = 1) -> Tensor:
+    """``x @ coefficients + intercepts``."""
+    return transformed_scores(_linear(x, coefficients, intercepts, targets), post_transform)
+
+
+def labels_of(index: Array, ints: list[int] | None, strings: list[str] | None) -> Array:
+    """Labels by class numbers.
+
+    Raises:
+        ValueError: there are no labels.
+    """
+    labels = np.array(strings, object) if strings else np.array(ints or (), np.int64)
+    if not labels.size:
+        raise ValueError("a classifier needs classlabels_ints or classlabels_strings")
+    return labels[index]
+
+
+@op("LinearClassifier", domain=_DOMAIN)
+def linear_classifier(x: Tensor, *, classlabels_ints: list[int] | None = None,
+                      classlabels_strings: list[str] | None = None, coefficients: list[float],
+                      intercepts: list[float] | None = None, multi_class: int = 0, post_transform: str = "NONE",
+                      ctx: Call) -> tuple[Any, Tensor]:
+    """Labels of the largest score, and the scores; one score stands for two classes."""
+    count = len(classlabels_strings or classlabels_ints or ())
+    single = count == 2 and len(intercepts or (0, 0)) == 1
+    scores = _linear(x, coefficients, intercepts, 1 if single else count)
+    if single:
+        index = (scores[:, 0] > 0).cast(dtypes.int32)
+        other = 1 - scores.sigmoid() if post_transform == "LOGISTIC" else -scores
+        both = other.cat(transformed_scores(scores, post_transform), dim=1)
+        return labels_of(index.numpy(), classlabels_ints, classlabels_strings), both
+    index = scores.argmax(1)
+    return labels_of(index.numpy(), classlabels_ints, classlabels_strings), transformed_scores(scores, post_transform)

@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 from tinyhost.dtype import DType, dtypes
+from tinyhost.io.onnx.call import filled
 from tinyhost.io.onnx.registry import op
 from tinyhost.io.onnx.types import element
 from tinyhost.tensor import Tensor
@@ -132,7 +133,7 @@ def local_response(x: Tensor, *, alpha: float = 1e-4, beta: float = 0.75, bias: 
 def dropout_attributes(x: Tensor, *, ratio: float = 0.5, is_test: int = 0, consumed_inputs: Any = None,
                        ctx: Any) -> Any:
     """The input itself (before opset 12 dropout acts in training only)."""
-    mask = Tensor.const(True).reshape((1,) * x.ndim).expand(x.shape)
+    mask = filled(x.shape, True, dtypes.bool)
     return (x, mask) if ctx.wants(1) else x
 
 
@@ -140,10 +141,10 @@ def dropout_attributes(x: Tensor, *, ratio: float = 0.5, is_test: int = 0, consu
 def dropout(x: Tensor, ratio: Any = None, training_mode: Any = None, *, seed: int | None = None, ctx: Any) -> Any:
     """The input itself; in training mode elements are dropped and the rest scaled."""
     p = 0.5 if ratio is None else float(ratio.reshape(()))
-    mask = Tensor.const(True).reshape((1,) * x.ndim).expand(x.shape)
+    mask = filled(x.shape, True, dtypes.bool)
     if training_mode is not None and bool(training_mode.reshape(())) and p > 0:
         if not p < 1 or math.isnan(p):
             raise ValueError(f"ratio of Dropout lies in [0, 1), got {p}")
-        mask = Tensor.rand(*x.shape) >= p
+        mask = Tensor.rand(*x.shape, device=x.device) >= p
         x = (mask.where(x, 0) * (1 / (1 - p))).cast(x.dtype)
     return (x, mask) if ctx.wants(1) else x

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinyhost.dtype import dtypes
+from tinyhost.io.onnx.call import filled
 from tinyhost.io.onnx.ops.windows import Pairs, ceil_pairs, spatial, window_pads, windows
 from tinyhost.io.onnx.registry import op
 from tinyhost.tensor import Tensor
@@ -57,11 +58,10 @@ def average_pool(x: Tensor, *, auto_pad: str = "NOTSET", ceil_mode: int = 0, cou
     total = windows(x.float() if x.dtype is not dtypes.float64 else x, kernel_shape, strides, dilations, wide).sum(axes)
     if wide == pairs and (count_include_pad or not any(a or b for a, b in wide)):
         return (total / math.prod(kernel_shape)).cast(x.dtype)
-    ones = Tensor.const(1.0, total.dtype).reshape((1,) * x.ndim).expand((1, 1, *x.shape[2:]))
+    ones = filled((1, 1, *x.shape[2:]), 1.0, total.dtype)
     extra = wide
     if count_include_pad:  # the padding that is given counts, what ceil_mode adds does not
-        ones = Tensor.const(1.0, total.dtype).reshape((1,) * x.ndim).expand(
-            (1, 1, *(s + a + b for s, (a, b) in zip(x.shape[2:], pairs))))
+        ones = filled((1, 1, *(s + a + b for s, (a, b) in zip(x.shape[2:], pairs))), 1.0, total.dtype)
         extra = [(w[0] - p[0], w[1] - p[1]) for w, p in zip(wide, pairs)]
     return (total / windows(ones, kernel_shape, strides, dilations, extra).sum(axes)).cast(x.dtype)
 
@@ -115,5 +115,5 @@ def max_unpool(x: Tensor, indices: Tensor, output_shape: Any = None, *, kernel_s
     linear = coordinates[0]
     for c, extent in zip(coordinates[1:], out):
         linear = linear * extent + c
-    flat = Tensor.zeros(math.prod(lead) * math.prod(out), dtype=x.dtype)
+    flat = filled((math.prod(lead) * math.prod(out),), 0, x.dtype)
     return flat.scatter(0, linear, x.flatten()).reshape((*lead, *out))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tinyhost.io.onnx.call import filled
 from tinyhost.io.onnx.registry import op
 from tinyhost.io.onnx.types import Array
 from tinyhost.tensor import Tensor
@@ -103,7 +104,7 @@ class _Recurrent:
     def state(self, given: Tensor | None, d: int) -> Tensor:
         """The first state of direction ``d``."""
         if given is None:
-            return Tensor.zeros(self.batch, self.hidden, dtype=self.x.dtype)
+            return filled((self.batch, self.hidden), 0.0, self.x.dtype)
         return given[:, d] if self.layout else given[d]
 
     def biases(self, d: int, gates: int) -> tuple[Tensor | None, Tensor | None]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinyhost.dtype import dtypes
+from tinyhost.io.onnx.call import filled
 from tinyhost.io.onnx.registry import op
 from tinyhost.io.onnx.types import Array
 from tinyhost.tensor import Tensor
@@ -56,7 +57,7 @@ def _of_nothing(x: Tensor, axes: tuple[int, ...], keep: bool, fn: Reduction) -> 
     shape = tuple(1 if i in axes else s for i, s in enumerate(x.shape) if keep or i not in axes)
     value: Any = {"ReduceProd": 1, "ReduceMax": x.dtype.min, "ReduceMin": x.dtype.max, "ReduceMean": float("nan"),
                   "ReduceLogSum": float("-inf"), "ReduceLogSumExp": float("-inf")}.get(name, 0)
-    return Tensor.full(shape, value, dtype=x.dtype)
+    return filled(shape, value, x.dtype)
 
 
 def _register(name: str, fn: Reduction) -> None:

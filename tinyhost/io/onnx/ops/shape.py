@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tinyhost.io.onnx.call import narrowed
+from tinyhost.io.onnx.call import filled, narrowed
 from tinyhost.io.onnx.registry import op
 from tinyhost.io.onnx.types import Array, array_element, element_of, from_array
 from tinyhost.tensor import Tensor
-
 
 RANK_LIMIT = 64  # axes of a tensor
 
@@ -273,12 +272,8 @@ def tile(x: Tensor, repeats: Array) -> Tensor:
     if len(counts) != x.ndim:
         raise ValueError(f"Tile needs a count for each axis of shape {x.shape}, got {counts}")
     if 0 in counts or 0 in x.shape:
-        return _empty(x, tuple(s * c for s, c in zip(x.shape, counts)))
+        return filled(tuple(s * c for s, c in zip(x.shape, counts)), 0, x.dtype)
     return x.repeat(tuple(counts)) if x.ndim else x
-
-
-def _empty(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    return Tensor.zeros(*shape, dtype=x.dtype) if 0 not in shape else Tensor.empty(*shape, dtype=x.dtype)
 
 
 # *** padding ***
@@ -403,10 +398,8 @@ def constant_of_shape(shape: Array, *, value: Array | None = None) -> Any:
     if kind.dtype is None:
         return np.full(extents, fill[0], dtype=fill.dtype)
     number = float(fill[0]) if kind.dtype.is_float else fill.astype(object)[0]
-    if 0 in extents:
-        return narrowed(Tensor.empty(*extents, dtype=kind.dtype), kind.tensor_type)
-    t = Tensor.const(number if kind.native else kind.dtype.const(float(fill[0])), kind.dtype)
-    return narrowed(t.reshape((1,) * len(extents)).expand(extents), kind.tensor_type)
+    exact = number if kind.native else kind.dtype.const(float(fill[0]))
+    return narrowed(filled(extents, exact, kind.dtype), kind.tensor_type)
 
 
 @op("Range", host="start limit delta")
@@ -419,7 +412,7 @@ def range_(start: Array, limit: Array, delta: Array, *, stash_type: int = 1) -> 
         raise ValueError("Range needs a delta that is not 0")
     count = max(0, math.ceil((last - first) / step))
     if count == 0:
-        return Tensor.empty(0, dtype=kind.dtype)
+        return filled((0,), 0, kind.dtype)
     number = Tensor.arange(count)
     if kind.dtype.is_float:
         wide = Tensor.arange(count).float() * float(step) + float(first)

@@ -1,0 +1,64 @@
+"""Sums of many numbers as sums of shorter sums, so that rounding errors do not grow with the length.
+
+An accumulator that takes K numbers one after the other is off by up to K ulp. Here the loops of a long float sum become
+two REDUCEs: the inner one takes at most ``BLOCK`` steps from 0, the outer one, nested again if it is long, adds what it
+gives, and the bound is BLOCK ulp a level. The outer accumulator is touched once a block, so it costs next to nothing, in
+registers or not. Ordered like the loops; integers, float64 and short sums stay as they are.
+"""
+from __future__ import annotations
+
+from tinyhost.ops import Ops
+from tinyhost.uop import UOp
+
+BLOCK = 256  # steps of the inner sum
+LONG = 512  # steps from which a sum is nested
+
+
+def nested_sum(op: Ops, value: UOp, loops: list[UOp], unrolled: list[UOp]) -> UOp:
+    """``value`` reduced over ``loops``, whose steps each take the ``unrolled`` copies too."""
+    plain = UOp(Ops.REDUCE, (value, *loops, *unrolled), (op, 0))
+    if op is not Ops.ADD or not value.dtype.is_float or value.dtype.itemsize > 4:
+        return plain
+    if not all(r.src[0].is_const for r in loops):
+        return plain
+    ordered = sorted(loops, key=lambda r: r.arg[:-1])
+    inner, steps = [], 1
+    while ordered and steps * _length(ordered[-1]) <= BLOCK:
+        inner.append(ordered.pop())
+        steps *= _length(inner[-1])
+    total = steps
+    for r in ordered:
+        total *= _length(r)
+    if total <= LONG:
+        return plain
+    block = BLOCK // steps
+    if block < 4:
+        return _two(op, value, ordered, [*inner, *unrolled])
+    long = ordered.pop()
+    return _cut(op, value, ordered, long, block, [*inner, *unrolled])
+
+
+def _length(r: UOp) -> int:
+    return int(r.src[0].const_value)
+
+
+def _two(op: Ops, value: UOp, outer: list[UOp], inner: list[UOp]) -> UOp:
+    short = UOp(Ops.REDUCE, (value, *inner), (op, 0)) if inner else value
+    return nested_sum(op, short, outer, []) if outer else short
+
+
+def _cut(op: Ops, value: UOp, outer: list[UOp], long: UOp, block: int, inner: list[UOp]) -> UOp:
+    """The sum with ``long`` in blocks of about ``block`` steps; what is left over is a sum of its own."""
+    size = _length(long)
+    if size < 2 * block:
+        return _two(op, value, [*outer, long], inner)
+    block = next((b for b in range(block, block // 4, -1) if size % b == 0), block)
+    *ids, kind = long.arg
+    blocks = UOp(Ops.RANGE, (UOp.const(size // block),), (*ids, 0, kind))
+    steps = UOp(Ops.RANGE, (UOp.const(block),), (*ids, 1, kind))
+    whole = _two(op, value.substitute({long: blocks * block + steps}, walk=True), [*outer, blocks], [steps, *inner])
+    if not (rest := size % block):
+        return whole
+    last = UOp(Ops.RANGE, (UOp.const(rest),), (*ids, 2, kind))
+    left = value.substitute({long: last + (size - rest)}, walk=True)
+    return UOp(op, (whole, _two(op, left, outer, [last, *inner])))

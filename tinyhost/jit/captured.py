@@ -1,0 +1,75 @@
+"""Captured: what a replay needs, and its pickled form.
+
+The pickled form holds the schedules that ran, the buffers of state with their content, and the result as a graph over
+numbered places for inputs and outputs. It starts with the version that made it, which is compared before anything else
+is loaded. Kernels come from the disk cache or are compiled again; the Python function is not part of it.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import tinyhost
+from tinyhost.device import Buffer
+from tinyhost.device.buffer import buffer_of
+from tinyhost.device.multibuffer import MultiBuffer
+from tinyhost.engine.replay import Recorded, Replay
+from tinyhost.errors import JitError
+from tinyhost.jit.arguments import Demand, rebuilt
+from tinyhost.jit.results import Output
+from tinyhost.uop import UOp
+
+
+@dataclass(frozen=True)
+class Version:
+    """The version that pickled a capture; loading one of another version is a JitError."""
+
+    text: str
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _checked_version, (self.text,)
+
+
+def _checked_version(text: str) -> Version:
+    if text != tinyhost.__version__:
+        raise JitError(f"this capture was made by tinyhost {text}, this is {tinyhost.__version__}: re-capture it")
+    return Version(text)
+
+
+@dataclass
+class Captured:
+    """What one set of arguments ran; ``replay`` is None while it was called only once."""
+
+    demands: list[Demand]
+    replay: Replay | None = None
+    inputs: list[UOp] = field(default_factory=list)  # what each input tensor stood on
+    bound: dict[str, UOp] = field(default_factory=dict)
+    outputs: list[Output] = field(default_factory=list)
+    ret: Any = None  # the result, with nodes in the place of tensors
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        assert self.replay is not None, "nothing was captured"
+        places = [*self.inputs, *(o.slot for o in self.outputs)]
+        numbered = {u: UOp.param(i, u.dtype, (u.arg.size,), u.device) for i, u in enumerate(places)}
+        ret = rebuilt(self.ret, lambda x: with_nodes(x, numbered))
+        kinds = [(u.arg.device, u.arg.size, u.arg.dtype) for u in places]
+        return _restored, (Version(tinyhost.__version__), self.demands, self.bound, ret, kinds, len(self.inputs),
+                           self.replay.recorded)
+
+
+def _restored(version: Version, demands: list[Demand], bound: dict[str, UOp], ret: Any, kinds: Sequence[Any],
+              inputs: int, recorded: list[Recorded]) -> Captured:
+    """A capture from its parts, over new places."""
+    nodes = [UOp.new_buffer(*kind) for kind in kinds]
+    outputs = [Output(u) for u in nodes[inputs:]]
+    given: list[Buffer | MultiBuffer] = [buffer_of(u) for u in nodes[:inputs]] + [o.buffer for o in outputs]
+    places = {UOp.param(i, u.dtype, (u.arg.size,), u.device): u if i < inputs else outputs[i - inputs].slot
+              for i, u in enumerate(nodes)}
+    return Captured(demands, Replay.from_recorded(recorded, given), nodes[:inputs], bound, outputs,
+                    rebuilt(ret, lambda x: with_nodes(x, places)))
+
+
+def with_nodes(x: Any, new: dict[UOp, UOp]) -> Any:
+    """A node with others exchanged in it; anything else is itself."""
+    return x.substitute(new, walk=True) if isinstance(x, UOp) else x
