@@ -6,15 +6,14 @@ Nothing here is used unless a program asks for it.
 """
 from __future__ import annotations
 
-import gzip
-import hashlib
 import os
-import shutil
-import tempfile
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tinyhost.env import CACHEDIR
 from tinyhost.errors import DownloadError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TIMEOUT = 30  # seconds without an answer
 _SCHEMES = ("http:", "https:", "file:")
@@ -35,6 +34,7 @@ def fetch(url: str | Path, name: str | None = None, subdir: str | None = None, g
         DownloadError: the server has no such file, cannot be reached, or sends less than it announced.
     """
     import hashlib
+    from pathlib import Path
     if isinstance(url, Path) or not url.startswith(_SCHEMES):
         return Path(url)
     kept = name or hashlib.sha256(url.encode()).hexdigest() + (".unpacked" if gunzip else "")
@@ -46,8 +46,6 @@ def fetch(url: str | Path, name: str | None = None, subdir: str | None = None, g
 
 
 def _download(url: str, path: Path, gunzip: bool) -> None:
-    import urllib.error
-    import urllib.request  # here, since they load much and few programs download
     # here, because these modules cost more than the rest of the package and few programs need them
     import shutil
     import tempfile
@@ -64,24 +62,26 @@ def _download(url: str, path: Path, gunzip: bool) -> None:
         if announced is not None and int(announced) != received:
             raise DownloadError(f"{url} announced {announced} bytes and sent {received}; try again")
         if gunzip:
-            _unpack(url, Path(partial))
+            _unpack(url, partial)
         os.replace(partial, path)
     except (urllib.error.URLError, TimeoutError, ConnectionError) as e:
         raise DownloadError(f"cannot download {url}: {e}; check the address and the network, or place the file at "
                             f"{path}") from e
     finally:
-        Path(partial).unlink(missing_ok=True)
+        if os.path.exists(partial):
+            os.unlink(partial)
 
 
-def _unpack(url: str, path: Path) -> None:
+def _unpack(url: str, path: str) -> None:
     import gzip
     import shutil
-    unpacked = path.with_suffix(".unpacked")
+    unpacked = path + ".unpacked"
     try:
-        with gzip.open(path) as packed, unpacked.open("wb") as out:
+        with gzip.open(path) as packed, open(unpacked, "wb") as out:
             shutil.copyfileobj(packed, out)
         os.replace(unpacked, path)
     except (gzip.BadGzipFile, EOFError) as e:
         raise DownloadError(f"{url} is not a whole gzip file: {e}; leave out gunzip=True, or try again") from e
     finally:
-        unpacked.unlink(missing_ok=True)
+        if os.path.exists(unpacked):
+            os.unlink(unpacked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -215,6 +216,20 @@ def test_in_a_captured_function():
         assert run(x).tolist() == [[6 * i, 9 * i]] * 2
 
 
+def test_on_another_device():
+    w, r, b = (np.full(s, 0.1, np.float32) for s in ((1, 8, 3), (1, 8, 2), (1, 16)))
+    nodes = [node("LSTM", "x w r b", "y h c", hidden_size=2), node("Shape", "y", "s"),
+             node("ConstantOfShape", "s", "zero"), node("Add", "y zero", "z")]
+    m = model(nodes, [value("x", ["t", 1, 3])], ["z"], {"w": w, "r": r, "b": b})
+    x = np.random.default_rng(0).standard_normal((4, 1, 3)).astype(np.float32)
+    there, here = OnnxRunner(m, device="CPU:1")({"x": Tensor(x)})["z"], OnnxRunner(m)({"x": x})["z"]
+    assert there.device == "CPU:1" and np.allclose(there.numpy(), here.numpy())
+
+
+def test_repr(adder):
+    assert repr(OnnxRunner(adder)) == "<OnnxRunner (x: tensor(float), y: tensor(float)) -> (z: tensor(float)), 1 nodes>"
+
+
 # *** control ***
 def branch(name: str, op: str) -> object:
     return helper.make_graph([helper.make_node(op, ["x"], [name])], name, [], [value(name)])
@@ -248,6 +263,24 @@ def test_endless_loop_ends():
     r = OnnxRunner(counting_loop(1e9), loop_limit=20)
     with pytest.raises(OnnxNodeError, match="did not end in 20 steps: give OnnxRunner a larger loop_limit"):
         r({"n": np.array(10**9), "x": np.array(1, np.float32)})
+
+
+def test_steps_of_a_loop_share_their_kernels():
+    body = helper.make_graph([node("Gather", "table i", "r"), node("Mul", "v half", "h"), node("Add", "h r", "w")],
+                             "body", [value("i", [], I), value("c", [], TensorProto.BOOL), value("v", [])],
+                             [value("c", [], TensorProto.BOOL), value("w", [])])
+    m = model([helper.make_node("Loop", ["n", "", "v0"], ["last"], body=body)], [value("n", [], I), value("table", [40])],
+              ["last"], {"half": np.array(0.5, np.float32), "v0": np.array(0, np.float32)})
+    table = np.arange(40, dtype=np.float32)
+    want = np.float32(0)
+    for v in table:
+        want = want * np.float32(0.5) + v
+    r = OnnxRunner(m)
+    assert r({"n": np.array(40), "table": table})["last"].item() == want
+    table = Tensor(table).realize()
+    seconds = -time.monotonic()
+    r({"n": np.array(40), "table": table})["last"].item()
+    assert seconds + time.monotonic() < 40 * 0.5  # compiling each step would take longer
 
 
 # *** functions ***

@@ -218,7 +218,8 @@ class InteropTensor(RealizeTensor):
     def _exchanged(cls, data: Any, device: Any) -> UOp | None:
         """A copy of another library's array, which may have dtypes that numpy lacks; None for what it hands out to
         numpy only, and for everything else."""
-        if isinstance(data, (bool, int, float, list, tuple, np.ndarray, np.generic)) or not hasattr(data, "__dlpack__"):
+        known = (bool, int, float, list, tuple, np.ndarray, np.generic, InteropTensor)
+        if isinstance(data, known) or not hasattr(data, "__dlpack__"):
             return None
         try:
             found = dlpack.take_capsule(_capsule_of(data))

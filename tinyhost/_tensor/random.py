@@ -222,8 +222,12 @@ class RandomTensor(TensorCore):
 
     @classmethod
     def randperm(cls, n: int, device: DeviceLike = None, dtype: DTypeLike = dtypes.int) -> Self:
-        """The integers below ``n`` in random order: that of random words, long enough to differ."""
-        if n == 0:
+        """The integers below ``n`` in random order: that of random words, long enough to differ.
+
+        Raises:
+            ShapeError: ``n`` is no non-negative int.
+        """
+        if cls._checked_count("randperm", (n,)) == 0:
             return cls._const(0, to_dtype(dtype))._broadcast_to((0,))
         keys = cls._drawn(n, device) if n <= 1 << 12 else cls._drawn(2 * n, device).bitcast(dtypes.uint64)
         return keys.argsort().cast(to_dtype(dtype))

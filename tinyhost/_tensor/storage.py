@@ -25,7 +25,6 @@ from tinyhost._tensor.views import (
     storage_of,
     strangers,
 )
-from tinyhost.device import caps_of
 from tinyhost.download import fetch
 from tinyhost.dtype import dtypes, least_upper_dtype, strong_dtype, to_dtype
 from tinyhost.errors import DTypeError, PlacementError, ShapeError
@@ -239,6 +238,7 @@ class StorageTensor(TensorCore):
 
     def _value_here(self, value: Self, shape: tuple[Any, ...], what: str) -> Self:
         """A value from another device, or from none: storage outside of memory, like a file, gets a copy."""
+        from tinyhost.device import caps_of  # brings the plugin catalog, which is not needed to build graphs
         if isinstance(self.device, str) and (caps := caps_of(self.device)).storage_only and not caps.host_visible:
             wide = value._broadcast_to(shape) if value.device is None else value
             return wide.contiguous().to(self.device)

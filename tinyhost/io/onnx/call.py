@@ -50,6 +50,10 @@ class Call:
         """Outputs of a subgraph of the node."""
         return self.runner.run_graph(graph, values, self.env)
 
+    def is_constant(self, value: Any) -> bool:
+        """Whether an array on the host is part of the model, not computed in this run."""
+        return self.runner.is_constant(value)
+
     def lift(self, value: Any) -> Tensor:
         """A tensor value on the device."""
         return self.runner.lift(value)

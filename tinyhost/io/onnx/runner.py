@@ -59,6 +59,12 @@ class OnnxRunner:
         del proto  # its bytes are not needed beside the device's
         self._prepare(self._graph)
 
+    def __repr__(self) -> str:
+        def listed(infos: dict[str, ValueInfo]) -> str:
+            return ", ".join(f"{n}: {i}" for n, i in infos.items())
+        return f"<OnnxRunner ({listed(self.graph_inputs)}) -> ({listed(self.graph_outputs)}), " \
+               f"{len(self._graph.nodes)} nodes>"
+
     # *** the call ***
     def __call__(self, inputs: Mapping[str, Any] | None = None, outputs: Sequence[str] | None = None) -> dict[str, Any]:
         """Run the model.
@@ -194,11 +200,15 @@ class OnnxRunner:
         return [a if a is None or isinstance(a, list) else to_array(a) if i in form.host else self.lift(a)
                 for i, a in enumerate(args)]
 
+    def is_constant(self, value: Any) -> bool:
+        """Whether an array on the host is part of the model."""
+        return id(value) in self._constants
+
     def lift(self, value: Any) -> Tensor:
         """A tensor value on the device; single numbers of the model become literals."""
         if not isinstance(value, np.ndarray):
             return to_tensor(value)
-        if id(value) not in self._constants:
+        if not self.is_constant(value):
             return to_tensor(value, self.device)
         found = self._lifted.get(id(value))
         if found is None:

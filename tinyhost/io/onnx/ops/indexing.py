@@ -45,10 +45,8 @@ def gather(x: Any, indices: Any, *, axis: int = 0, ctx: Any) -> Any:
     shape = (*x.shape[:axis], *indices.shape, *x.shape[axis + 1:])
     if 0 in shape:
         return filled(shape, 0, data.dtype)
-    if isinstance(indices, np.ndarray) and indices.ndim == 0:
-        at = int(indices) % x.shape[axis]
-        return data.shrink(tuple((at, at + 1) if i == axis else None for i in range(ndim))).reshape(shape)
-    if isinstance(indices, np.ndarray) and indices.size == 1:
+    # a place that changes from call to call, or in a loop, must not be part of the kernel
+    if isinstance(indices, np.ndarray) and indices.size == 1 and ctx.is_constant(indices):
         at = int(indices.reshape(())) % x.shape[axis]
         return data.shrink(tuple((at, at + 1) if i == axis else None for i in range(ndim))).reshape(shape)
     return data[(*(slice(None),) * axis, ctx.lift(indices).cast(dtypes.int32))]
