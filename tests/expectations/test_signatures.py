@@ -20,6 +20,7 @@ HOMES = {"Tensor": "tinyhost:Tensor", "UOp": "tinyhost:UOp", "UPat": "tinyhost.u
 LEFT_OUT = {
     "Tensor.callify": "realization makes its calls itself; nothing to do by hand",
     "Tensor.decode_hevc_frame": "no video decoder",
+    "Tensor.size": "a number that can be called: arrays have .size, torch's tensors .size(dim)",
     "Tensor.image_conv2d": "no image storage yet", "Tensor.image_dot": "no image storage yet",
     "nn.state.fs_load": "no network store", "nn.state.fs_store": "no network store",
     "UOp.bool_slice": "nobody needs it: bounds walk once", "UOp.is_virtual": "no such state",

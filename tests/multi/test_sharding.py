@@ -182,3 +182,29 @@ def test_a_store_across_shards_is_refused():
     x = Tensor(N).shard(names(4), 1).realize()
     with pytest.raises(ScheduleError, match=r"cannot store into a view of shape \(4,\) of a value that is split over "):
         x.reshape(48)[3:7].assign(Tensor([1.0, 2, 3, 4]).to(names(4))).realize()
+
+
+# *** several values at once ***
+def test_a_value_of_which_only_a_part_is_computed_with():
+    """Storage that a program is told of is filled on all devices, even where one lane alone is read."""
+    for axis in (0, None):
+        x = Tensor(N).shard(names(4), axis)
+        part = (x[1:2] * 2).to(names(2)[1]).realize()
+        assert (part.numpy() == N[1:2] * 2).all() and (x.numpy() == N).all()
+        y = Tensor(N).shard(names(4), axis).clone()
+        y[3] = 5
+        row = y[3:4].to(names(1)[0]).realize()
+        want = N.copy()
+        want[3] = 5
+        assert (row.numpy() == 5).all() and (y.numpy() == want).all()
+
+
+def test_copies_of_a_value_that_is_an_output_too():
+    x = Tensor(N).realize()
+    y = (x * 3).contiguous()
+    copies = [y.to(d) for d in names(4)[1:]]
+    for order in (y, *copies), (*copies, y):
+        order[0].realize(*order[1:])
+        assert all((t.numpy() == N * 3).all() for t in order)
+        y = (x * 3).contiguous()
+        copies = [y.to(d) for d in names(4)[1:]]

@@ -61,6 +61,9 @@ def calling(name: str, callee: str, times: int = 1) -> Any:
         calling("F0", "F0x"), helper.make_function("mine", "F0x", ["a"], ["b"], [node("Neg", "a", "b")],
                                                    [helper.make_opsetid("", 21)]),
         *(calling(f"F{i}", f"F{i - 1}", 2) for i in range(1, 31))]), "expands to more than 1000000 nodes"),
+    (lambda: graph_of(node("F80", "x", "y", domain="mine"), opsets={"mine": 1}, functions=[
+        helper.make_function("mine", "F0", ["a"], ["b"], [node("Neg", "a", "b")], [helper.make_opsetid("", 21)]),
+        *(calling(f"F{i}", f"F{i - 1}") for i in range(1, 81))]), "call each other more than 64 deep"),
     (lambda: graph_of(node("Neg", "x", "y", domain="other")), "imports no opset of domain 'other'"),
 ])
 def test_broken_graphs(build: Any, text: str):

@@ -1,7 +1,7 @@
 """The ``dev`` fixture: each test runs under every device of the matrix; ``code``: with and without optimisation.
 
 Of the tests that repeat themselves over devices, a fixed choice runs by default; the others are marked ``soak``. The op
-database runs every case on CPU, one in four on PYTHON, and a share of the other devices and dtypes; other tests
+database runs every case on CPU, one in eight on PYTHON, and a share of the other devices and dtypes; other tests
 run one in three on CPU:CLANG (a process per kernel) and PYTHON::gpu.
 """
 from __future__ import annotations
@@ -57,5 +57,5 @@ def _one_in(file: str, params: dict[str, object]) -> int:
     first = dtype == case.dtypes[0]  # type: ignore[attr-defined]
     if case.slow:  # type: ignore[attr-defined]
         return 1 if dev == "CPU" and first else 1_000_000
-    every, others = {"CPU": (1, 4), "PYTHON": (4, 16)}.get(str(dev), (24, 24))
+    every, others = {"CPU": (1, 8), "PYTHON": (8, 32)}.get(str(dev), (40, 40))
     return every if first else others

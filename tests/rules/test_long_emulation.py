@@ -109,6 +109,7 @@ PROGRAMS = {
     "extremes": lambda x, y: Tensor.stack(x.max(), x.min(), x.cast("uint64").max().cast("int64")),
     "argmax": lambda x, y: x.argmax() + y.argmin(),
     "cumsum": lambda x, y: x.cumsum(0),
+    "product": lambda x, y: x.reshape(4, 16).prod(1).cat(y[:7].cumprod(0)),
     "sort": lambda x, y: x.sort()[0],
     "gather": lambda x, y: x[y & 31] + x[(y & 15) - 16],
     "one_hot": lambda x, y: (y & 7).one_hot(8),
@@ -174,13 +175,42 @@ def test_a_target_without_the_types(name: str, no_longs: Callable[[], None]) -> 
         np.testing.assert_array_equal(run(name), want)
 
 
+@pytest.mark.parametrize("dtype", [dtypes.int32, dtypes.uint32, dtypes.int64, dtypes.uint64], ids=str)
+@pytest.mark.parametrize("dev, emulated", [("PYTHON::gpu32", ""), ("PYTHON", "bfloat16"), ("PYTHON", "bfloat16,long")])
+def test_integers_to_bfloat16_round_once(dtype: DType, dev: str, emulated: str) -> None:
+    """Near ties of every size: through float32 alone some would be rounded twice."""
+    rng = np.random.default_rng(8)
+    high = rng.integers(128, 256, 3000).astype(np.uint64)
+    shift = rng.integers(0, dtype.bitsize - 9, 3000).astype(np.uint64)
+    tie = (high << np.uint64(1) | np.uint64(1)) << shift
+    x = (tie + rng.integers(-1, 2, 3000).astype(np.uint64)).astype(dtype.fmt)
+    if not dtype.is_unsigned:
+        x[::2] = -x[::2]
+    with Context(DEV=dev, EMULATED_DTYPES=emulated):
+        got = Tensor(x).realize().cast("bfloat16").float().numpy()
+    np.testing.assert_array_equal(got, cast_np(x, dtype, dtypes.bfloat16))
+
+
+@pytest.mark.parametrize("narrow", [dtypes.float16, dtypes.bfloat16, *dtypes.fp8s], ids=str)
+def test_doubles_round_once_without_words_of_64_bits(narrow: DType) -> None:
+    rng = np.random.default_rng(9)
+    tie = np.ldexp(rng.integers(256, 4096, 4000) + 0.5, rng.integers(-30, 20, 4000))
+    x = tie * (1 + rng.integers(-1, 2, 4000) * 2.0**-50) * rng.choice([-1, 1], 4000)
+    x = np.concatenate([x, [0.0, -0.0, np.inf, -np.inf, np.nan, 1e300, 1e-300, -1e-300, 3.4028235677973366e38]])
+    with Context(DEV="PYTHON", EMULATED_DTYPES=f"{narrow.alias},long"):
+        got = Tensor(x).realize().cast(narrow).float().numpy()
+    want = cast_np(x, dtypes.float64, narrow)
+    np.testing.assert_array_equal(got, want)
+    assert np.array_equal(np.signbit(got)[~np.isnan(want)], np.signbit(want)[~np.isnan(want)])
+
+
 def test_low_word_of_a_long() -> None:
     for dev, emulated in (("CPU", ""), ("CPU", "long"), ("PYTHON", "long"), ("PYTHON::gpu32", "")):
         with Context(DEV=dev, EMULATED_DTYPES=emulated):
             assert Tensor([0x12345678ABCDEF01], dtype="int64").cast("uint32").cast("int64").tolist() == [2882400001]
 
 
-@pytest.mark.parametrize("value", [lambda x: x.prod(), lambda x: (x + 1).bitcast("float64") + 1.0])
+@pytest.mark.parametrize("value", [lambda x: x.expand(100, 3).prod(0), lambda x: (x + 1).bitcast("float64") + 1.0])
 def test_what_has_no_emulation_is_an_error(value: object) -> None:
     with Context(DEV="PYTHON", EMULATED_DTYPES="long"), pytest.raises(DTypeError, match="has no emulation with 32-bit"):
         value(Tensor([1, 2, 3], dtype="int64").realize()).numpy()  # type: ignore[operator]

@@ -177,3 +177,47 @@ def test_random_programs(seed: int) -> None:
 def test_many_random_programs(start: int) -> None:
     for seed in range(start, start + 100):
         _check_by_differences(seed)
+
+
+# *** what the libraries spell differently ***
+_F = torch.nn.functional
+_GATHERED, _PLACES = [[0, 0, 3]] * 3, [[0, 2, 3]] * 3
+_KERNEL = np.array([[1.0, -2.0], [0.5, 3.0]]).reshape(1, 1, 2, 2)
+PAIRS: dict[str, tuple[Fn, Fn]] = {
+    "sort": (lambda x: x.sort(1)[0] * x, lambda x: x.sort(1)[0] * x),
+    "topk": (lambda x: x.topk(2, 1)[0] ** 2, lambda x: x.topk(2, 1)[0] ** 2),
+    "gather": (
+        lambda x: x.gather(1, Tensor(_GATHERED, device="NPY")) ** 2,
+        lambda x: x.gather(1, torch.tensor(_GATHERED)) ** 2,
+    ),
+    "scatter": (
+        lambda x: x.scatter(1, Tensor(_PLACES, device="NPY"), x[:, :3] * 2) ** 2,
+        lambda x: x.scatter(1, torch.tensor(_PLACES), x[:, :3] * 2) ** 2,
+    ),
+    "cumprod": (lambda x: x.cumprod(1) * x, lambda x: x.cumprod(1) * x),
+    "pad": (lambda x: x.pad(((1, 1), (0, 2))) ** 2, lambda x: _F.pad(x, (0, 2, 1, 1)) ** 2),
+    "roll": (lambda x: x.roll(1, 1) * x, lambda x: torch.roll(x, 1, 1) * x),
+    "convolution": (
+        lambda x: x.reshape(1, 1, 3, 4).conv2d(Tensor(_KERNEL, device="NPY")) ** 2,
+        lambda x: _F.conv2d(x.reshape(1, 1, 3, 4), torch.tensor(_KERNEL)) ** 2,
+    ),
+    "max pool": (
+        lambda x: x.reshape(1, 1, 3, 4).max_pool2d(2) ** 2,
+        lambda x: _F.max_pool2d(x.reshape(1, 1, 3, 4), 2) ** 2,
+    ),
+    "layer norm": (lambda x: x.layernorm(1) * x, lambda x: _F.layer_norm(x, (4,)) * x),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_second_order_of_composites(name: str) -> None:
+    ours, theirs = PAIRS[name]
+    t, x = torch.tensor(_data(), requires_grad=True), Tensor(_data(), device="NPY")
+    want_out = theirs(t)
+    weight, inner = _weights(want_out.shape), _weights((3, 4))
+    (want,) = torch.autograd.grad((want_out * torch.tensor(weight)).sum(), t, create_graph=True)
+    (want2,) = torch.autograd.grad((want * torch.tensor(inner)).sum(), t)
+    (g,) = (ours(x) * Tensor(weight, device="NPY")).sum().gradient(x)
+    (h,) = (g * Tensor(inner, device="NPY")).sum().gradient(x)
+    np.testing.assert_allclose(evaluate(g.uop), want.detach().numpy(), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(evaluate(h.uop), want2.numpy(), rtol=1e-5, atol=1e-5)

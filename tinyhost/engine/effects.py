@@ -32,7 +32,7 @@ class Effects:
         self._stores: dict[UOp, None] = {}
         self._copies: set[UOp] = set()  # COPYs without storage of their own so far
         self._states: list[UOp] = []  # every store in the graph, as the state of storage after it
-        self._prunes = False  # whether scheduling may leave out what a store feeds: empty values, arguments of calls
+        self._prunes = False  # whether scheduling may leave out what a store feeds: empty values, arguments, lanes
         self._conflicts = Conflicts(old) if old else None
 
     def __bool__(self) -> bool:
@@ -86,7 +86,8 @@ class Effects:
             src = tuple([self._into_new(s, x)[0] if s in early else x for s, x in zip(u.src, src)])
         built = u if src == u.src and u.tag is None else UOp(u.op, src, u.arg)  # tags tell leaves apart, kernels do not
         new[u] = built
-        self._prunes = self._prunes or u.op is Ops.FUNCTION or (u._shape is not None and 0 in u._shape)
+        self._prunes = self._prunes or u.op is Ops.FUNCTION or type(u.device) is tuple or \
+            (u._shape is not None and 0 in u._shape)
         if u.op is Ops.CONTIGUOUS:
             if u.arg is None and _is_whole(src[0]):
                 new[u], self.becomes[u] = src[0], self._place(u.src[0])

@@ -141,9 +141,8 @@ def _einsum_terms(formula: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     terms = lhs.split(",")
     if len(terms) != len(ranks):
         raise ShapeError(f"einsum {formula!r} describes {len(terms)} operands, got {len(ranks)}")
-    if any(t.count("...") > 1 for t in (*terms, rhs)) or not all(c.isalpha() for t in (*terms,
-                                                                                       rhs) for c in t.replace("...",
-                                                                                                               "")):
+    letters = "".join(t.replace("...", "") for t in (*terms, rhs))
+    if any(t.count("...") > 1 for t in (*terms, rhs)) or not all(c.isalpha() for c in letters):
         raise ShapeError(f"einsum {formula!r}: axes are letters, with at most one '...' in a term")
     free = [c for c in _LETTERS if c not in text]
     hidden = [n - len(t.replace("...", "")) if "..." in t else 0 for t, n in zip(terms, ranks)]

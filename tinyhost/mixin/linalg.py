@@ -108,8 +108,8 @@ class LinalgMixin(FunctionalMixin, IndexMixin):
         n = self.shape[-1]
         r, reflections = self._triangular()
         flip = (r.diagonal(0, -2, -1) < 0).where(-1.0, self._const(1.0, self.dtype))
-        return (self._reflected_identity(reflections, columns) * flip.pad((0, columns - n),
-                                                                          value=1.0).unsqueeze(-2)).contiguous()
+        flip = flip.pad((0, columns - n), value=1.0).unsqueeze(-2)
+        return (self._reflected_identity(reflections, columns) * flip).contiguous()
 
     def _svd_values(self) -> tuple[Self, Self, Self]:
         """Thin factors (m, n), (n,) and V (n, n) of tall matrices; columns of U for zero values are zero."""

@@ -17,10 +17,9 @@ _STEPS = 6  # each takes as many bits off the quotient as the significand has
 
 def truncated_remainder(x: Any, y: Any) -> Any:
     """``x - trunc(x / y) * y``: it has the sign of ``x``; NaN for a zero ``y`` or an infinite ``x``."""
-    if x.dtype.is_weak:
-        return x - x._true_divide(y).trunc() * y
     if x.dtype not in (dtypes.float32, dtypes.float64):
-        return truncated_remainder(x.cast(dtypes.float32), y.cast(dtypes.float32)).cast(x.dtype)
+        wide = dtypes.float64 if x.dtype.is_weak and dtypes.default_float is dtypes.float64 else dtypes.float32
+        return truncated_remainder(x.cast(wide), y.cast(wide)).cast(x.dtype)
     rest, y_parts = x, _halves(y)
     for _ in range(_STEPS):
         rest = _reduced(rest, y, y_parts)

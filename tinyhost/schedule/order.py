@@ -47,7 +47,7 @@ class Ordering:
         elif u.op is Ops.STORE:
             self._collect_direct_copy(u)
         elif u.op is Ops.CALL:
-            states = [state_of(a) for a in u.src[1:] if a.shape != ()]
+            states = [self._state(state_of(a)) for a in u.src[1:] if a.shape != ()]
             self.items[u] = Item(u, u.src[0], [_argument(a) for a in u.src[1:]], states)
 
     def _check_runs(self, kernel: Kernel) -> None:
@@ -72,7 +72,12 @@ class Ordering:
         assert source is not None, f"copy of {copy.src[0].op} without storage"
         param = UOp(Ops.PARAM, (), ParamArg(1, source.dtype, source.size, device=copy.src[0].device))
         body = UOp(Ops.COPY, (param,), copy.arg)
-        self.items[node] = Item(node, body, [target, source], [source.state])
+        self.items[node] = Item(node, body, [target, source], [self._state(source.state)])
+
+    def _state(self, state: UOp) -> UOp:
+        """What a reader of a state waits for: of a value that an output holds, the store of that output."""
+        home = self.fusion.homes.get(state)
+        return state if home is None else home.state
 
     # *** order ***
     def producers(self, state: UOp) -> list[Item]:

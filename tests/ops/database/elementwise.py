@@ -42,11 +42,11 @@ case("div_of_scalar_by_zero", lambda x: 1 / x, EDGES, grad=False, dtypes=FLOATS)
 case("div_ints", lambda x, y: x / y, Input((8,), low=-9, high=9), Input((8,), low=1, high=9), dtypes=INTS)
 case("div_ints_by_zero", lambda x, y: x / y, ints(5, 0, -3), ints(0, 0, 0))
 case("div_bool", lambda x, y: x / y, Input((8,), "bool"), Input(data=[True] * 8, dtype="bool"))
-case("div_trunc", lambda x, y: x.div(y, rounding_mode="trunc"), Input((8,), low=-20, high=20), Input((8,), low=1,
-                                                                                                     high=9),
+case("div_trunc", lambda x, y: x.div(y, rounding_mode="trunc"), Input((8,), low=-20, high=20),
+     Input((8,), low=1, high=9),
      grad=False, dtypes=("float32", *INTS))
-case("div_floor", lambda x, y: x.div(y, rounding_mode="floor"), Input((8,), low=-20, high=20), Input((8,), low=1,
-                                                                                                     high=9),
+case("div_floor", lambda x, y: x.div(y, rounding_mode="floor"), Input((8,), low=-20, high=20),
+     Input((8,), low=1, high=9),
      grad=False, dtypes=("float32", *INTS))
 case("div_reversed", lambda x: x.div(3.0, reverse=True), Input((8,), low=0.5), ref=lambda x: 3.0 / x)
 case("floordiv", lambda x, y: x // y, Input((16,), low=-20, high=20), Input(data=[3, -3] * 8),
@@ -118,8 +118,8 @@ for _i, _e in enumerate((0.0, 1.0, 2.0, 3.0, -1.0, -2.0, -3.0, 0.5, -0.5, 1.5, I
     case(f"pow_edges_tensor {_e}", lambda x, y: x ** y, Input(data=_BASES), Input(data=[_e] * len(_BASES)), grad=False,
          note=f"edges ** tensor of {_e}", ref=by_numpy(np.power))
 for _e in (0, 1, 2, 3, 4.0, -1.0, 0.5, 7):
-    case(f"pow_slopes {_e}", lambda x, e=_e: x ** e, Input(data=[0.0, -2.0, 3.0] if _e not in (-1.0, 0.5) else [2.0,
-                                                                                                                3.0]),
+    case(f"pow_slopes {_e}", lambda x, e=_e: x ** e,
+         Input(data=[0.0, -2.0, 3.0] if _e not in (-1.0, 0.5) else [2.0, 3.0]),
          note=f"slopes of x ** {_e} at 0 and below")
 case("pow_slopes_tensor", lambda x, y: x ** y, Input(data=[0.0, 0.0, 0.0, 2.0]), Input(data=[1.0, 2.0, 3.0, 0.0]),
      note="slopes at base 0")
@@ -163,8 +163,8 @@ case("clip", lambda x: x.clip(-1, 0.5), (3, 4), dtypes=FLOATS)
 case("clip_edges", lambda x: x.clip(-1, 0.5), EDGES, grad=False)
 case("clip_ints", lambda x: x.clip(2, 7), Input((9,), low=-11, high=11), dtypes=INTS)
 case("clip_int_by_float", lambda x: x.clip(-0.5, 2.5), Input((9,), "int32", -11, 11))
-case("clip_tensors", lambda x, lo, hi: x.clip(lo, hi), (3, 4), Input((4,), low=-1, high=0), Input((3, 1), low=0,
-                                                                                                  high=1))
+case("clip_tensors", lambda x, lo, hi: x.clip(lo, hi), (3, 4), Input((4,), low=-1, high=0),
+     Input((3, 1), low=0, high=1))
 case("clip_crossed", lambda x: x.clip(1.0, -1.0), (8,), grad=False)
 case("clip_nan_bound", lambda x, lo: x.clip(lo), (3,), Input(data=[NAN, 0.0, NAN]), grad=False)
 case("clip_at_bound", lambda x: x.clip(-1.0, 1.0), Input(data=[-1.0, 1.0, 0.0, 2.0, -2.0]))

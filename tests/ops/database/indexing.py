@@ -5,7 +5,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from .case import FLOATS, INTS, Input, case, ints
+from .case import FLOATS, INTS, UINTS, Input, by_numpy, case, ints
 
 MASK = np.array([True, False, True, True])
 MASK2 = np.array([[True, False, True, True], [False, False, True, False], [True, True, False, False]])
@@ -144,6 +144,8 @@ case("gather narrower than self", lambda x, i: x.gather(-1, i), (3, 4, 5), ints(
      ref=lambda x, i: x.gather(-1, i.long()))
 case("gather empty index", lambda x, i: x.gather(1, i), (3, 4), Input(dtype="int32", data=np.zeros((3, 0))),
      ref=lambda x, i: x.gather(1, i.long()))
+case("gather unsigned", lambda x, i: x.gather(1, i), Input((3, 4), low=0, high=60000), ROWS, dtypes=UINTS, grad=False,
+     ref=by_numpy(lambda x, i: np.take_along_axis(x, i, 1)))
 case("gather bool", lambda x, i: x.gather(1, i), Input((3, 4), "bool"), ROWS, ref=lambda x, i: x.gather(1, i.long()),
      grad=False)
 case("gather int8 index", lambda x, i: x.gather(0, i), (200,), ints([0, 127, 5], dtype="int8"),

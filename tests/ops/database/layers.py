@@ -15,8 +15,8 @@ case("softmax", lambda x: x.softmax(1), (3, 4), dtypes=FLOATS)
 case("softmax_axis0", lambda x: x.softmax(0), (3, 4))
 case("softmax_default", lambda x: x.softmax(), (2, 3, 4), ref=lambda x: x.softmax(-1))
 case("softmax_axes", lambda x: x.softmax((0, 1)), (3, 4), ref=lambda x: x.flatten().softmax(0).reshape(3, 4))
-case("softmax_dtype", lambda x: x.softmax(-1, dtype="float64"), (3, 4), ref=lambda x: x.softmax(-1,
-                                                                                                dtype=torch.float64))
+case("softmax_dtype", lambda x: x.softmax(-1, dtype="float64"), (3, 4),
+     ref=lambda x: x.softmax(-1, dtype=torch.float64))
 case("softmax_dtype_half", lambda x: x.softmax(-1, dtype="float32"), Input((3, 4), "float16"), grad=False,
      ref=lambda x: x.softmax(-1, dtype=torch.float32))
 case("softmax_ints", lambda x: x.softmax(-1), Input((3, 4), "int32", -3, 3), ref=lambda x: x.float().softmax(-1))
@@ -26,8 +26,8 @@ case("softmax_infinite", lambda x: x.softmax(-1), Input(data=[[-INF, 0.0, 1.0], 
 case("softmax_one", lambda x: x.softmax(-1), (3, 1))
 case("softmax_scalar", lambda x: x.softmax(-1), ())
 case("softmin", lambda x: x.softmin(0), (3, 4), ref=lambda x: F.softmin(x, 0))
-case("softmin_dtype", lambda x: x.softmin(-1, dtype="float64"), (3, 4), ref=lambda x: F.softmin(x, -1,
-                                                                                                dtype=torch.float64))
+case("softmin_dtype", lambda x: x.softmin(-1, dtype="float64"), (3, 4),
+     ref=lambda x: F.softmin(x, -1, dtype=torch.float64))
 case("log_softmax", lambda x: x.log_softmax(-1), (3, 4), dtypes=FLOATS)
 case("log_softmax_axis0", lambda x: x.log_softmax(0), (3, 4))
 case("log_softmax_dtype", lambda x: x.log_softmax(-1, dtype="float64"), (3, 4),

@@ -115,11 +115,11 @@ for _name in ("sha3_224", "sha3_256", "sha3_384", "sha3_512"):
     case(f"keccak_{_name}", lambda x, n=_name: x.keccak(n), Input((3, 20), "uint8", 0, 256), ref=_digests(_name),
          note=_name,
          slow=True)
-case("keccak_shake_128", lambda x: x.keccak("shake_128"), Input((2, 20), "uint8", 0, 256), ref=_digests("shake_128",
-                                                                                                        16),
+case("keccak_shake_128", lambda x: x.keccak("shake_128"), Input((2, 20), "uint8", 0, 256),
+     ref=_digests("shake_128", 16),
      slow=True)
-case("keccak_shake_256", lambda x: x.keccak("shake_256"), Input((2, 20), "uint8", 0, 256), ref=_digests("shake_256",
-                                                                                                        32),
+case("keccak_shake_256", lambda x: x.keccak("shake_256"), Input((2, 20), "uint8", 0, 256),
+     ref=_digests("shake_256", 32),
      slow=True)
 for _length in (0, 135, 136, 300):
     case(f"keccak_length {_length}", lambda x: x.keccak(), Input((1, _length), "uint8", 0, 256),

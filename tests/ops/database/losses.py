@@ -25,8 +25,8 @@ for _r in REDUCTIONS:
     case(f"cross_entropy_smooth_{_r}", lambda x, y, r=_r: x.cross_entropy(y, r, 0.2), (4, 5, 2),
          Input((4, 2), "int32", 0, 5), note=f"smoothed, {_r}",
          ref=lambda x, y, r=_r: F.cross_entropy(x, y.long(), label_smoothing=0.2, reduction=r))
-    case(f"cross_entropy_probabilities_{_r}", lambda x, y, r=_r: x.cross_entropy(y, r), (4, 5), Input((4, 5), low=0,
-                                                                                                      high=1),
+    case(f"cross_entropy_probabilities_{_r}", lambda x, y, r=_r: x.cross_entropy(y, r), (4, 5),
+         Input((4, 5), low=0, high=1),
          note=f"probabilities, {_r}", ref=lambda x, y, r=_r: F.cross_entropy(x, y, reduction=r), atol=1e-5)
     case(f"cross_entropy_probabilities_smooth_{_r}", lambda x, y, r=_r: x.cross_entropy(y, r, 0.3), (4, 5, 2),
          Input((4, 5, 2), low=0, high=1), note=f"smoothed probabilities, {_r}",

@@ -1,10 +1,11 @@
 """Movement: shapes, axes, parts, padding, joining, windows, strides."""
 from __future__ import annotations
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
-from .case import FLOATS, INTS, Input, by_numpy, case
+from .case import FLOATS, INTS, UINTS, Input, by_numpy, case
 
 EMPTY, SCALAR, ONE = (0, 3), (), (1,)
 
@@ -141,6 +142,8 @@ case("pad reflect crop beyond", lambda x: x.pad((2, -3), mode="reflect"), (1, 2,
      ref=lambda x: F.pad(x, (2, -3), mode="reflect"))
 case("pad_int", lambda x: x.pad((1, 1)), Input((3,), low=-9, high=9), dtypes=INTS, ref=lambda x: F.pad(x, (1, 1)),
      grad=False)
+case("pad unsigned", lambda x: x.pad((1, 2), value=3), Input((4,), low=0, high=60000), dtypes=UINTS, grad=False,
+     ref=by_numpy(lambda x: np.pad(x, (1, 2), constant_values=3)))
 case("pad_bool", lambda x: x.pad((1, 1), value=True), Input((3,), "bool"), ref=lambda x: F.pad(x, (1, 1), value=True),
      grad=False)
 

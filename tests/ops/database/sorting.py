@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 
-from .case import FLOATS, INTS, Input, case
+from .case import FLOATS, INTS, UINTS, Input, by_numpy, case
 
 NAN, INF = math.nan, math.inf
 MIXED = Input(data=[3.0, 1.0, 1.0, -0.0, 0.0, NAN, -INF, 2.0])
@@ -21,6 +22,8 @@ case("cumsum two stages", lambda x: x.cumsum(1), (2, 150), atol=1e-4)
 case("cumsum middle axis", lambda x: x.cumsum(1), (2, 70, 3), atol=1e-4)
 case("cumsum_int", lambda x: x.cumsum(0), Input((9,), low=-9, high=9), dtypes=INTS, ref=lambda x: x.cumsum(0),
      grad=False)
+case("cumsum unsigned", lambda x: x.cumsum(0), Input((9,), low=0, high=20), dtypes=UINTS, grad=False,
+     ref=by_numpy(lambda x: x.cumsum()))
 case("cumsum bool", lambda x: x.cumsum(0), Input((9,), "bool"), grad=False)
 case("cumsum nan", lambda x: x.cumsum(1), LATE_NAN, grad=False)
 case("cumsum scalar", lambda x: x.cumsum(0), ())
@@ -65,6 +68,8 @@ case("sort nan first", lambda x: x.sort(1, descending=True), LATE_NAN,
 case("sort integers", lambda x: x.sort(1), STEPS, ref=lambda x: x.sort(dim=1, stable=True), dtypes=INTS, grad=False)
 case("sort integers descending", lambda x: x.sort(1, descending=True), STEPS, dtypes=INTS, grad=False,
      ref=lambda x: x.sort(dim=1, descending=True, stable=True))
+case("sort unsigned", lambda x: x.sort(1), Input((3, 9), low=0, high=60000), dtypes=UINTS, grad=False,
+     ref=by_numpy(lambda x: (np.sort(x, 1), np.argsort(x, 1, kind="stable"))))
 case("sort bool", lambda x: x.sort(0), Input((7,), "bool"), ref=lambda x: x.sort(dim=0, stable=True), grad=False)
 case("sort bool descending", lambda x: x.sort(0, descending=True), Input((7,), "bool"), grad=False,
      ref=lambda x: x.sort(dim=0, descending=True, stable=True))

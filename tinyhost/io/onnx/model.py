@@ -21,7 +21,7 @@ from tinyhost.io.onnx.registry import Implementation, find
 from tinyhost.io.onnx.signature import Signature, signature
 
 NODE_LIMIT = 1_000_000  # nodes of a model with its functions expanded
-DEPTH_LIMIT = 64  # subgraphs in subgraphs
+DEPTH_LIMIT = 64  # subgraphs in subgraphs, functions in functions
 Functions: TypeAlias = dict[tuple[str, str, str], Any]  # FunctionProto by (domain, name, overload)
 
 
@@ -359,6 +359,7 @@ def _check_functions(model: Any, functions: Functions) -> None:
 
     needs = {key: callees(f.node) for key, f in functions.items()}
     sizes: dict[tuple[str, str, str], int] = {}
+    depths: dict[tuple[str, str, str], int] = {}
     waiting = dict(needs)
     while waiting:
         ready = [k for k, (_, calls) in waiting.items() if all(c in sizes for c in calls)]
@@ -368,6 +369,9 @@ def _check_functions(model: Any, functions: Functions) -> None:
         for k in ready:
             count, calls = waiting.pop(k)
             sizes[k] = min(count + sum(sizes[c] for c in calls), NODE_LIMIT + 1)
+            depths[k] = 1 + max((depths[c] for c in calls), default=0)
+    if max(depths.values(), default=0) > DEPTH_LIMIT:
+        raise OnnxModelError(f"functions call each other more than {DEPTH_LIMIT} deep: refused")
     count, calls = callees(model.graph.node)
     if count + sum(sizes[c] for c in calls) > NODE_LIMIT:
         raise OnnxModelError(f"the model expands to more than {NODE_LIMIT} nodes: refused")

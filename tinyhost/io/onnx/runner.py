@@ -97,7 +97,9 @@ class OnnxRunner:
         return [checked_input(n, given.get(n), self.graph_inputs[n], extents, self.device) for n in self._graph.inputs]
 
     def _outside(self, value: Any) -> Any:
-        """A value as it is handed out."""
+        """A value as it is handed out: what is written to it reaches neither the model nor an input."""
+        if isinstance(value, Tensor):
+            return value._fresh()
         if isinstance(value, list):
             return [self._outside(v) for v in value]
         if isinstance(value, Narrow):

@@ -160,11 +160,13 @@ class SmallFloat:
     # *** from other types ***
     def narrowed(self, x: UOp, native: frozenset[DType]) -> UOp:
         """A number as float32 whose rounding to the type is one rounding of ``x``."""
-        wide = self.dtype is dtypes.bfloat16 and x.dtype.is_int and x.dtype.itemsize >= 4
-        if wide and dtypes.float64 in native:
-            x = UOp(Ops.CAST, (_sticky_int(x),), dtypes.float64)
+        if self.dtype is dtypes.bfloat16 and x.dtype.is_int and x.dtype.itemsize >= 4:
+            if native >= {dtypes.float64, dtypes.uint64}:
+                x = UOp(Ops.CAST, (_sticky_int(x, ((53, 11),)),), dtypes.float64)
+            else:
+                x = _sticky_int(x, ((52, 42), (38, 28), (24, 14)))
         if x.dtype is dtypes.float64:
-            x = _sticky_double(x)
+            return _sticky_double(x).cast(F32) if dtypes.uint64 in native else _odd_single(x)
         return x.cast(F32)
 
 
@@ -177,20 +179,36 @@ def _sticky_double(x: UOp) -> UOp:
     return bits(and_(carried, UOp.const(~((1 << 40) - 1) & (1 << 64) - 1, u64)), dtypes.float64)
 
 
-def _sticky_int(x: UOp) -> UOp:
-    """64-bit integers that float64 holds exactly, the last kept bit set where anything was lost."""
-    dt = x.dtype
-    if dt.itemsize < 8:
-        return x
+def _odd_single(x: UOp) -> UOp:
+    """float64 as float32 whose last bit is set where anything was lost, without 64-bit integers."""
+    single = UOp(Ops.CAST, (x,), F32)
+    error, zero = sub(x, UOp(Ops.CAST, (single,), dtypes.float64)), UOp.const(0.0, dtypes.float64)
+    pattern = bits(single, U32)
+    # a neighbour of an even number is odd: away from zero where the error has the sign of the number
+    below, above = less(error, zero), less(zero, error)  # neither for infinities and NaN
+    opposed = differs(below, differs(and_(pattern, _u32(_SIGN)), _u32(0)))
+    even = differs(and_(pattern, _u32(1)), _u32(1))
+    moved = add(pattern, where(opposed, _u32(0xFFFFFFFF), _u32(1)))
+    return bits(where(and_(or_(below, above), even), moved, pattern), F32)
+
+
+def _sticky_int(x: UOp, cuts: tuple[tuple[int, int], ...]) -> UOp:
+    """An integer that a float holds exactly, the last kept bit set where anything was lost.
+
+    ``cuts`` are (magnitude in bits, bits to drop from there on), the largest magnitude first.
+    """
+    dt, out = x.dtype, x
 
     def const(v: int) -> UOp:
         return UOp.const(v, dt)
-    lost = UOp(Ops.CAST, (differs(and_(x, const(0x7FF)), const(0)),), dt)
-    short = shl(or_(shr(x, 11), lost), 11)
-    fits = less(x, const(1 << 53))
-    if not dt.is_unsigned:
-        fits = and_(fits, less(const(-(1 << 53)), x))
-    return where(fits, x, short)
+    for magnitude, drop in reversed([c for c in cuts if c[0] < dt.bitsize]):
+        lost = UOp(Ops.CAST, (differs(and_(x, const((1 << drop) - 1)), const(0)),), dt)
+        short = shl(or_(shr(x, drop), lost), drop)
+        fits = less(x, const(1 << magnitude))
+        if not dt.is_unsigned:
+            fits = and_(fits, less(const(-(1 << magnitude)), x))
+        out = where(fits, out, short)
+    return out
 
 
 # *** the pass ***

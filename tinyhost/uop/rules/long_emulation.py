@@ -4,11 +4,13 @@
 gives one without 64-bit integers: element i of storage is words 2*i and 2*i + 1, low word first. Index math stays
 weak: an index read from memory is its low word, which every index inside storage of fewer than 2**31 elements is; in
 comparisons and as a value it keeps all 64 bits. What each op computes is in ``long_arithmetic``. A sum is a few sums of
-shorter digits, a maximum is that of the high words and then of the low words beside it. Not covered, and an error:
-products over an axis, and the bits of a float64.
+shorter digits, a maximum is that of the high words and then of the low words beside it, a product of up to 64 factors
+is written out. Not covered, and an error: longer products, and the bits of a float64.
 """
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -24,6 +26,7 @@ from tinyhost.uop.rules.long_arithmetic import Long, word
 LONGS = frozenset(dtypes.int64s)
 _PLACES = frozenset({Ops.INDEX, Ops.AFTER})
 _U32, _I32 = dtypes.uint32, dtypes.int32
+_MOST_FACTORS = 64  # of a product over an axis
 
 
 def uses_longs(sink: UOp) -> bool:
@@ -216,14 +219,15 @@ class _Emulation:
             return self.summed(u)
         if op is Ops.MAX:
             return self.largest(u)
+        fixed = all(r.op is Ops.RANGE and r.src[0].is_const for r in u.src[1:])
+        if op is Ops.MUL and fixed and _trips(u) <= _MOST_FACTORS:
+            return self.multiplied(u)
         raise _cannot(f"a reduction of {u.dtype} by {op}")
 
     def summed(self, u: UOp) -> Long:
         """The sum of the low words as sums of digits that cannot overflow, that of the high words modulo 2**32."""
         x, ranges = self.long(u.src[0]), tuple(self.new[r] for r in u.src[1:])
-        count = 1
-        for r in u.src[1:]:
-            count *= int(r.vmax) + 1
+        count = _trips(u)
         digit = next((d for d in (16, 8, 4) if count <= 1 << 32 - d), None)
         if digit is None:
             raise _cannot(f"a sum of {count} numbers of {u.dtype}")
@@ -247,10 +251,24 @@ class _Emulation:
         low = UOp(Ops.REDUCE, (beside, *again.values()), u.arg)
         return Long(low, top if unsigned else UOp(Ops.CAST, (top,), _U32))
 
+    def multiplied(self, u: UOp) -> Long:
+        """The product, written out: its words carry into each other, so it is no reduction of words."""
+        x, ranges = self.long(u.src[0]), [self.new[r] for r in u.src[1:]]
+        total = longs.constant(1)
+        for indices in itertools.product(*[range(int(r.vmax) + 1) for r in ranges]):
+            here = {r: UOp.const(i) for r, i in zip(ranges, indices)}
+            total = longs.times(total, Long(x.low.substitute(here), x.high.substitute(here)))
+        return total
+
     def fresh_range(self, r: UOp) -> UOp:
         """A range like ``r`` with a number of its own."""
         self.axes += 1
         return r.replace(arg=(self.axes - 1, *r.arg[1:-1], AxisType.REDUCE))
+
+
+def _trips(reduction: UOp) -> int:
+    """How many numbers a reduction takes, at most."""
+    return math.prod(int(r.vmax) + 1 for r in reduction.src[1:])
 
 
 def _word_index(index: UOp, which: int) -> UOp:

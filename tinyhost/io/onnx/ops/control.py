@@ -13,6 +13,7 @@ from tinyhost.io.onnx.call import Call, boolean, scalar
 from tinyhost.io.onnx.registry import op
 from tinyhost.io.onnx.types import BY_NAME, Narrow, from_array
 from tinyhost.tensor import Tensor
+from tinyhost.uop import Variable
 
 _UNROLLED = 16  # steps up to which a loop is one graph
 
@@ -74,14 +75,20 @@ def loop(trip_count: Any, condition: Any = None, *carried: Any, body: Any, ctx: 
 
 
 # *** scan ***
-def _at(value: Any, axis: int, t: int) -> Any:
+def row_of(x: Tensor, axis: int, t: int, shared: bool) -> Tensor:
+    """Element ``t`` of ``axis``; as a bound variable where one kernel must serve all steps."""
+    axis %= x.ndim
+    at = Variable("step", 0, x.shape[axis] - 1).bind(t) if shared and x.shape[axis] > 1 else t
+    row = x.shrink(tuple((at, at + 1) if i == axis else None for i in range(x.ndim)))
+    return row.reshape(tuple(s for i, s in enumerate(x.shape) if i != axis))
+
+
+def _at(value: Any, axis: int, t: int, shared: bool = False) -> Any:
     """Step ``t`` of a value along ``axis``."""
     if isinstance(value, np.ndarray):
         return np.take(value, t, axis=axis)
     x = value.carrier if isinstance(value, Narrow) else value
-    axis %= x.ndim
-    row = x.shrink(tuple((t, t + 1) if i == axis else None for i in range(x.ndim)))
-    row = row.reshape(tuple(s for i, s in enumerate(x.shape) if i != axis))
+    row = row_of(x, axis, t, shared)
     return Narrow(row, value.element) if isinstance(value, Narrow) else row
 
 
@@ -99,14 +106,16 @@ def _scanned(state: list[Any], inputs: list[Any], body: Any, in_axes: list[int],
         raise ValueError(f"scan inputs differ in length: {sorted(counts)}")
     count = counts.pop()
     outs: list[list[Any]] = [[] for _ in body.outputs[len(state):]]
-    size = len(state)
+    size, long = len(state), count > _UNROLLED
+    if long:
+        _realize(inputs)
     for t in range(count):
-        rows = [_at(v, a, count - 1 - t if back else t) for v, a, back in zip(inputs, in_axes, in_back)]
+        rows = [_at(v, a, count - 1 - t if back else t, long) for v, a, back in zip(inputs, in_axes, in_back)]
         found = ctx.run(body, [*state, *rows])
         state = found[:size]
         for kept, value in zip(outs, found[size:]):
             kept.append(value)
-        if count > _UNROLLED:
+        if long:
             _realize(found)
     axes, backs = _signs(out_axes, len(outs)), _signs(out_back, len(outs))
     ends = []

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhost.io.onnx.call import filled
+from tinyhost.io.onnx.ops.control import row_of
 from tinyhost.io.onnx.registry import op
 from tinyhost.io.onnx.types import Array
 from tinyhost.tensor import Tensor
@@ -59,7 +60,7 @@ def _scan(projected: Tensor, states: list[Tensor], step: Callable[[Tensor, list[
         projected = projected.contiguous().realize()
     outs: list[Any] = [None] * count
     for t in range(count - 1, -1, -1) if reverse else range(count):
-        new = step(_row(projected, t, long), states)
+        new = step(row_of(projected, 0, t, long), states)
         if lens is None:
             states, outs[t] = new, new[0]
         else:
@@ -69,15 +70,6 @@ def _scan(projected: Tensor, states: list[Tensor], step: Callable[[Tensor, list[
         if long:
             Tensor.realize(*states, outs[t])
     return outs[0].stack(*outs[1:]), states
-
-
-def _row(x: Tensor, t: int, long: bool) -> Tensor:
-    """Step ``t``; as a bound variable where one kernel must serve all steps."""
-    if not long:
-        return x[t]
-    from tinyhost import Variable
-    at = Variable("step", 0, x.shape[0] - 1).bind(t)
-    return x.shrink(((at, at + 1), *(None,) * (x.ndim - 1))).reshape(x.shape[1:])
 
 
 class _Recurrent:
