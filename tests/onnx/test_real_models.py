@@ -134,10 +134,55 @@ def test_file_types_in_batches():
 
 
 # *** models that the onnx package brings ***
-def light_models() -> list[str]:
+def onnx_data() -> Path:
     spec = importlib.util.find_spec("onnx")
     assert spec is not None and spec.submodule_search_locations
-    data = Path(spec.submodule_search_locations[0]) / "backend" / "test" / "data"
+    return Path(spec.submodule_search_locations[0]) / "backend" / "test" / "data"
+
+
+def with_random_weights(path: Path) -> Any:
+    """A network whose weights are one number each, with random ones instead."""
+    import onnx
+    from onnx import numpy_helper
+    m, rng = onnx.load(path), np.random.default_rng(0)
+    shapes = {t.name: numpy_helper.to_array(t) for t in m.graph.initializer}
+    kept = []
+    for n in m.graph.node:
+        if n.op_type != "ConstantOfShape" or n.input[0] not in shapes:
+            kept.append(n)
+            continue
+        shape = tuple(shapes[n.input[0]].tolist())
+        spread = np.sqrt(2 / max(1, np.prod(shape[1:])))
+        new = rng.uniform(0.5, 1.5, shape) if len(shape) == 1 else rng.standard_normal(shape) * spread
+        m.graph.initializer.append(numpy_helper.from_array(new.astype(np.float32), n.output[0]))
+    del m.graph.node[:]
+    m.graph.node.extend(kept)
+    return m
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ["bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "shufflenet",
+                                  "squeezenet", "vgg19", "zfnet512"])
+def test_networks(name: str):
+    """The layers of well-known networks: old opsets, group convolutions, shuffles, long chains of Concat."""
+    path = onnx_data() / "light" / f"light_{name}.onnx"
+    if not path.exists():
+        pytest.skip("this onnx package does not bring the light networks")
+    m = with_random_weights(path)
+    runner = OnnxRunner(m)
+    ((entry, info),) = runner.graph_inputs.items()
+    x = noise(0, *(d if isinstance(d, int) else 1 for d in info.shape or ()))
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    session = ort.InferenceSession(m.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    (want,) = session.run(None, {entry: x})
+    (got,) = runner({entry: x}).values()
+    assert np.ptp(want) > 1e-3  # it says something
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-3, atol=1e-3 * float(np.abs(want).max()))
+
+
+def light_models() -> list[str]:
+    data = onnx_data()
     return sorted(str(p.parent.relative_to(data)) for folder in ("simple", "pytorch-operator", "pytorch-converted")
                   for p in (data / folder).rglob("model.onnx"))
 
@@ -149,9 +194,7 @@ def check_light(name: str) -> None:
     import onnx
 
     from tests.onnx.conformance import array_of, assert_close, result_of
-    spec = importlib.util.find_spec("onnx")
-    assert spec is not None and spec.submodule_search_locations
-    folder = Path(spec.submodule_search_locations[0]) / "backend" / "test" / "data" / name
+    folder = onnx_data() / name
     if name in UNSUPPORTED:
         with pytest.raises(NotImplementedError, match=UNSUPPORTED[name]):
             OnnxRunner(folder / "model.onnx")

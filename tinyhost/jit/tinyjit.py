@@ -207,8 +207,8 @@ def _apart(path: str, buffer: Buffer | MultiBuffer, written: bool, replay: Repla
 def _loaded(version: Version, name: str, captures: int, known: list[Captured]) -> TinyJit[Any]:
     """A TinyJit from its pickled form."""
     def function(*args: Any, **kwargs: Any) -> Any:
-        raise JitError(f"{name} was loaded from a pickle, which holds captures but no Python function: call it with the "
-                       "arguments that were captured")
+        raise JitError(f"{name} was loaded from a pickle, which holds captures but no Python function: call it with "
+                       "the arguments that were captured")
     function.__name__ = name
     jit: TinyJit[Any] = TinyJit(function, captures)
     jit._known = known

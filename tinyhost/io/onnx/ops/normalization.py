@@ -41,7 +41,13 @@ def _batch_norm(x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, var: Tenso
 def batch_normalization(x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, var: Tensor, *, epsilon: float = 1e-5,
                         momentum: float = 0.9, spatial: int = 1, is_test: int = 0, consumed_inputs: Any = None,
                         training_mode: int = 0) -> Any:
-    """Normalised by running statistics; in training mode by those of the batch, with the new running ones."""
+    """Normalised by running statistics; in training mode by those of the batch, with the new running ones.
+
+    Raises:
+        NotImplementedError: statistics for each place (``spatial=0``, before opset 9).
+    """
+    if not spatial:
+        raise NotImplementedError("BatchNormalization with spatial=0 is not supported")
     if not training_mode:
         return _batch_norm(x, scale, bias, mean, var, epsilon)
     axes = (0, *range(2, x.ndim))
