@@ -47,6 +47,8 @@ def loops_of(root: UOp) -> list[tuple[int, ...]]:
     ((40, 3, 3), [(40, 3, 3)]),
     ((512, 3, 3), [(3, 3, 16), (32,)]),
     ((8, 4, 256), [(256,), (8, 4)]),
+    ((3, 300), [(300,), (3,)]),
+    ((2, 511, 3), [(73, 3), (2, 7)]),
     ((1031,), [(256,), (4,), (7,)]),
     ((1 << 20,), [(256,), (256,), (16,)]),
 ])
@@ -61,3 +63,14 @@ def test_where_sums_are_nested(lengths: tuple[int, ...], want: list[tuple[int, .
         other = UOp.param(0, kind, 1 << 20).index(index)
         assert len(loops_of(nested_sum(Ops.ADD, other, ranges, []))) == 1
     assert len(loops_of(nested_sum(Ops.MAX, value, ranges, []))) == 1
+
+
+@pytest.mark.parametrize("channels", [257, 300, 384, 511])
+def test_channels_and_a_window(channels: int) -> None:
+    import torch
+    rng = np.random.default_rng(channels)
+    x, w = rng.random((1, channels, 1, 24), np.float32), rng.random((8, channels, 1, 3), np.float32)
+    with Context(DEV="CPU"):
+        got = Tensor(x).conv2d(Tensor(w), padding=(1, 1, 0, 0)).numpy()
+    want = torch.nn.functional.conv2d(torch.from_numpy(x).double(), torch.from_numpy(w).double(), padding=(0, 1)).numpy()
+    np.testing.assert_allclose(got, want, rtol=1e-6)

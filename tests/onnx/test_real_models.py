@@ -160,9 +160,10 @@ def with_random_weights(path: Path) -> Any:
     return m
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("name", ["bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "shufflenet",
-                                  "squeezenet", "vgg19", "zfnet512"])
+LONG = ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "vgg19", "zfnet512")
+
+
+@pytest.mark.parametrize("name", ["shufflenet", "squeezenet", *(pytest.param(n, marks=pytest.mark.soak) for n in LONG)])
 def test_networks(name: str):
     """The layers of well-known networks: old opsets, group convolutions, shuffles, long chains of Concat."""
     path = onnx_data() / "light" / f"light_{name}.onnx"

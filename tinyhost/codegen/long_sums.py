@@ -51,7 +51,7 @@ def _cut(op: Ops, value: UOp, outer: list[UOp], long: UOp, block: int, inner: li
     """The sum with ``long`` in blocks of about ``block`` steps; what is left over is a sum of its own."""
     size = _length(long)
     if size < 2 * block:
-        return _two(op, value, [*outer, long], inner)
+        return _two(op, value, outer, [long, *inner])
     block = next((b for b in range(block, block // 4, -1) if size % b == 0), block)
     *ids, kind = long.arg
     blocks = UOp(Ops.RANGE, (UOp.const(size // block),), (*ids, 0, kind))
