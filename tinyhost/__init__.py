@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tinyhost.uop import Variable as Variable
 
 __version__ = "0.1.0"
-__all__ = ["Context", "Device", "GlobalCounters", "Tensor", "TinyJit", "UOp", "Variable", "array_api", "dtypes", "fetch",
-           "from_dlpack", "function", "getenv", "nn", "reset"]
+__all__ = ["Context", "Device", "GlobalCounters", "Tensor", "TinyJit", "UOp", "Variable", "array_api", "dtypes",
+           "fetch", "from_dlpack", "function", "getenv", "nn", "reset"]
 
 _HOME = {
     "Context": "tinyhost.env", "getenv": "tinyhost.env", "Device": "tinyhost.device", "dtypes": "tinyhost.dtype",

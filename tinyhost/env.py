@@ -360,7 +360,8 @@ MAX_KERNEL_BUFFERS = ContextVar("MAX_KERNEL_BUFFERS", 0,
                                 "most buffers of one kernel, 0 for the device's limit", codegen=True, minimum=0)
 MAX_KERNEL_OPS = ContextVar("MAX_KERNEL_OPS", 0,
                             "most ops of one kernel, 0 for the device's limit", codegen=True, minimum=0)
-WINO = ContextVar("WINO", 0, "1 computes convolutions of extent 3 and stride 1 by Winograd's transforms", choices=(0, 1))
+WINO = ContextVar("WINO", 0, "1 computes convolutions of extent 3 and stride 1 by Winograd's transforms",
+                  choices=(0, 1))
 NUM_CPU_THREADS = ContextVar("NUM_CPU_THREADS", 0,
                              "threads of one CPU kernel, 0 for all cores this process may use", codegen=True, minimum=0)
 

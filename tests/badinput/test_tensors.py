@@ -127,7 +127,8 @@ OPERANDS: list[Row] = [
     ("product with a number", lambda: x() @ 3, ShapeError,
      r"dot needs operands of one axis or more, got shapes \(2, 3\) and \(\): use \*"),
     ("devices", lambda: x() + x().to(ELSEWHERE), RuntimeError,
-     r"all operands of ADD must be on one device, got \w+, NPY: operand 1 of shape \(2, 3\) is on NPY and was not moved "
+     r"all operands of ADD must be on one device, got \w+, NPY: operand 1 of shape \(2, 3\) is on NPY and was not "
+     r"moved "
      r"with the others on \w+; move it with .to\(\) or .shard\(\)"),
     ("devices of an index", lambda: x()[i().to(ELSEWHERE)], RuntimeError,
      r"index on NPY for a tensor on \w+: move it with .to\(\)"),

@@ -2,8 +2,8 @@
 
 An accumulator that takes K numbers one after the other is off by up to K ulp. Here the loops of a long float sum become
 two REDUCEs: the inner one takes at most ``BLOCK`` steps from 0, the outer one, nested again if it is long, adds what it
-gives, and the bound is BLOCK ulp a level. The outer accumulator is touched once a block, so it costs next to nothing, in
-registers or not. Ordered like the loops; integers, float64 and short sums stay as they are.
+gives, and the bound is BLOCK ulp a level. The outer accumulator is touched once a block, so it costs next to nothing,
+in registers or not. Ordered like the loops; integers, float64 and short sums stay as they are.
 """
 from __future__ import annotations
 
