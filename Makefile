@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
+PARALLEL := -n auto --dist loadfile
 
 .PHONY: demo test check bench soak clean
 
@@ -32,7 +33,7 @@ demo: $(VENV)/demo  ## train a network on handwritten digits
 	DEV=CPU $(BIN)/python examples/train_mnist.py
 
 test: $(VENV)/dev  ## every test but the full fuzzing counts
-	$(PYTEST) -m "not soak"
+	$(PYTEST) $(PARALLEL) -m "not soak"
 
 check: $(VENV)/dev  ## format, lint, types and the fast tests
 	$(BIN)/ruff check .
@@ -40,7 +41,7 @@ check: $(VENV)/dev  ## format, lint, types and the fast tests
 	$(PYTEST) -m "not soak and not slow and not wheel and not fuzz" tests/floor0 tests/uop tests/rules tests/plugin
 
 soak: $(VENV)/models  ## the full counts of fuzzers and sweeps; goes on where it was interrupted
-	$(PYTEST) -m soak --resume $(VENV)/soak-passed
+	$(PYTEST) $(PARALLEL) -m soak --resume $(VENV)/soak-passed
 
 bench: $(VENV)/dev  ## timings, ours and peers'
 	$(BIN)/python benchmarks/run.py

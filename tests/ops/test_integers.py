@@ -71,7 +71,7 @@ def test_threefry(dev: str, code: str) -> None:
     check_numbers(got, np.asarray(evaluate_np(Ops.THREEFRY, dtypes.uint64, x, y)), x, y)
 
 
-@pytest.mark.parametrize("count", [-1, 32, 100])
+@pytest.mark.parametrize("count", [32, 100])
 def test_literal_counts_outside_of_the_width(count: int, dev: str) -> None:
     x = Tensor(np.array([1, -2, 2**31 - 1], np.int32)).realize()
     assert (x << count).tolist() == [0, 0, 0]

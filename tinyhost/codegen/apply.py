@@ -3,14 +3,13 @@
 Each original RANGE becomes an expression over the RANGEs of its parts. A REDUCE over a RANGE with a TAIL becomes the
 reduction of the whole blocks combined with one more block that starts so that it ends at the end, its repeated part
 replaced by the identity. Parts of a REDUCE that become copies or lanes of their own stand in a second REDUCE around the
-loops: one accumulator per copy, combined after the loop. Long sums are nested (``long_sums.py``).
+loops: one accumulator per copy, combined after the loop.
 """
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from tinyhost.codegen.kernel import Axis, Cover, Kernel, has_tail, leaves
-from tinyhost.codegen.long_sums import nested_sum
 from tinyhost.codegen.loops import identity
 from tinyhost.codegen.memory import gate_and_index
 from tinyhost.codegen.stage import Panel, add_panels, flat_panel, window_panel
@@ -31,7 +30,7 @@ def rewrite(k: Kernel) -> UOp:
         if u in done:
             continue
         new = tuple([done[s] for s in u.src])
-        if u.op is Ops.REDUCE and u.arg[1] == 0:
+        if u.op is Ops.REDUCE and (any(a.split or a.root is not a.range for a in _roots(k, u))):
             done[u] = _reduce(k, u, new[0], tile)
         elif u.op is Ops.END and (k.partial is not None or any(r in expr for r in u.src[1:])):
             parts = [p for r in u.src[1:] if r in k.root_axis for p in leaves(k.root_axis[r])]
@@ -160,11 +159,8 @@ def _parts(op: Ops, value: UOp, axes: list[tuple[Axis, UOp]], tile: int) -> tupl
     copies = tile
     for part in unrolled:
         copies *= part.length or 1
-    together = not (copies <= SEPARATE_ACCUMULATORS or not loops)
-    apart += [] if together else [p.range for p in unrolled]
-    if not loops:
-        return value, apart
-    return nested_sum(op, value, loops, [p.range for p in unrolled] if together else []), apart
+    (apart if copies <= SEPARATE_ACCUMULATORS or not loops else loops).extend([p.range for p in unrolled])
+    return (UOp(Ops.REDUCE, (value, *loops), (op, 0)) if loops else value), apart
 
 
 def _with_tail(

@@ -4,14 +4,30 @@ An accumulator that takes K numbers one after the other is off by up to K ulp. H
 two REDUCEs: the inner one takes at most ``BLOCK`` steps from 0, the outer one, nested again if it is long, adds what it
 gives, and the bound is BLOCK ulp a level. The outer accumulator is touched once a block, so it costs next to nothing,
 in registers or not. Ordered like the loops; integers, float64 and short sums stay as they are.
+
+Takes the kernel with its axes split and its panels in place: what is staged is found by its node, which this changes.
 """
 from __future__ import annotations
 
-from tinyhost.ops import Ops
+from tinyhost.codegen.loops import is_loop
+from tinyhost.ops import AxisType, Ops
 from tinyhost.uop import UOp
 
 BLOCK = 256  # steps of the inner sum
 LONG = 512  # steps from which a sum is nested
+
+
+def nest_long_sums(sink: UOp) -> UOp:
+    """The kernel with its long float sums nested."""
+    done: dict[UOp, UOp] = {}
+    for u in sink.toposort():
+        src = tuple([done.get(s, s) for s in u.src])
+        new = u if src == u.src else UOp(u.op, src, u.arg, u.tag)
+        if u.op is Ops.REDUCE and (loops := [r for r in new.src[1:] if is_loop(r)]):
+            new = nested_sum(u.arg[0], new.src[0], loops, [r for r in new.src[1:] if not is_loop(r)])
+        if new is not u:
+            done[u] = new
+    return done.get(sink, sink)
 
 
 def nested_sum(op: Ops, value: UOp, loops: list[UOp], unrolled: list[UOp]) -> UOp:
@@ -19,7 +35,7 @@ def nested_sum(op: Ops, value: UOp, loops: list[UOp], unrolled: list[UOp]) -> UO
     plain = UOp(Ops.REDUCE, (value, *loops, *unrolled), (op, 0))
     if op is not Ops.ADD or not value.dtype.is_float or value.dtype.itemsize > 4:
         return plain
-    if not all(r.src[0].is_const for r in loops):
+    if not all(r.src[0].is_const and r.arg[-1] is not AxisType.GROUP_REDUCE for r in loops):
         return plain
     ordered = sorted(loops, key=lambda r: r.arg[:-1])
     inner, steps = [], 1

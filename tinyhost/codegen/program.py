@@ -17,6 +17,7 @@ from tinyhost.codegen.groups import group_reductions
 from tinyhost.codegen.kernel import Kernel
 from tinyhost.codegen.launch import add_launch_indices, launch_sizes, mark_global
 from tinyhost.codegen.linearize import linearize
+from tinyhost.codegen.long_sums import nest_long_sums
 from tinyhost.codegen.lower import lower_dtypes, lower_scalar, lower_values
 from tinyhost.codegen.merge import merge_ranges
 from tinyhost.codegen.names import kernel_name
@@ -82,6 +83,7 @@ def optimised(ast: UOp, renderer: Renderer, rewrites: Rewrites | None = None) ->
     out = k.rewritten()
     if k.staged:
         out = merge_ranges(out)
+    out = nest_long_sums(out)
     info = out.arg
     if info.name == "test":
         info = KernelInfo(kernel_name(k), *[getattr(info, f) for f in _INFO_FIELDS[1:]])
