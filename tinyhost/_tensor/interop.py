@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinyhost._tensor import dlpack, memory
+from tinyhost._tensor import memory
 from tinyhost._tensor.core import DeviceLike, canonical_device
 from tinyhost._tensor.realize import RealizeTensor, is_empty
 from tinyhost.device import Device
@@ -21,6 +21,8 @@ from tinyhost.uop import UOp
 
 if TYPE_CHECKING:
     from typing import Self
+
+    from tinyhost._tensor import dlpack
 
 _WRITERS = {"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"}
 # ufuncs as methods of the tensor that is their first operand
@@ -92,6 +94,7 @@ class InteropTensor(RealizeTensor):
             ExchangeError: ``copy=False`` where only a copy can be had, another device than the host, or a legacy
                 capsule of memory that must not be written.
         """
+        from tinyhost._tensor import dlpack  # here and below: few programs exchange arrays
         if stream not in (None, -1):
             raise ExchangeError(f"host memory has no streams, got stream={stream!r}: leave it out")
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
@@ -113,6 +116,7 @@ class InteropTensor(RealizeTensor):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """(kDLCPU, 0): elements are handed over in host memory."""
+        from tinyhost._tensor import dlpack
         return dlpack.CPU, 0
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -202,6 +206,7 @@ class InteropTensor(RealizeTensor):
         Raises:
             ExchangeError: ``copy=False`` where sharing is impossible, or elements of a type that tensors do not have.
         """
+        from tinyhost._tensor import dlpack
         target = canonical_device(device)
         if isinstance(x, RealizeTensor):
             return cls._from_tensor(x, target, copy)
@@ -221,6 +226,7 @@ class InteropTensor(RealizeTensor):
         known = (bool, int, float, list, tuple, np.ndarray, np.generic, InteropTensor)
         if isinstance(data, known) or not hasattr(data, "__dlpack__"):
             return None
+        from tinyhost._tensor import dlpack
         try:
             found = dlpack.take_capsule(_capsule_of(data))
         except BufferError:
@@ -312,6 +318,7 @@ def _capsule_of(x: Any) -> Any:
         if type(x).__name__ == "PyCapsule":
             return x
         raise TypeError(f"from_dlpack needs an object with __dlpack__ or a DLPack capsule, got {type(x).__name__}")
+    from tinyhost._tensor import dlpack
     on_host = not hasattr(x, "__dlpack_device__") or int(x.__dlpack_device__()[0]) in dlpack.HOST_KINDS
     attempts: list[dict[str, Any]] = [{"max_version": dlpack.VERSION}, {}]
     if not on_host:

@@ -1,8 +1,8 @@
 """Graphs and their arguments as flat bytes (JSON), for the disk cache. Never pickles: decoding builds known types only.
 
-``encode(obj)`` takes nodes, plain Python values, dtypes, enumerations and the records of ``uop/info.py`` in any nesting
-of tuples; ``decode`` gives an equal object, nodes interned. A value of another type is an error at encoding, and
-damaged bytes are a ValueError at decoding.
+``encode(obj)`` takes nodes, plain Python values, dtypes, enumerations and the records of ``uop/*info.py``, in any
+nesting of tuples; ``decode`` gives an equal object, nodes interned. A value of another type is an error at encoding,
+and damaged bytes are a ValueError at decoding.
 """
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tinyhost.dtype import DTYPES_DICT, ConstFloat, DType, Invalid, dtypes
 from tinyhost.ops import AddrSpace, AxisType, Ops
 from tinyhost.target import Target
 from tinyhost.uop import UOp
-from tinyhost.uop.info import BufferizeOpts, CallInfo, Estimates, KernelInfo, Opt, OptOps, ParamArg, ProgramInfo
+from tinyhost.uop.info import BufferizeOpts, CallInfo, ParamArg
+from tinyhost.uop.kernel_info import Estimates, KernelInfo, Opt, OptOps, ProgramInfo
 
 _RECORDS = {c.__name__: c for c in (BufferizeOpts, CallInfo, Estimates, KernelInfo, Opt, ParamArg, ProgramInfo, Target)}
 _ENUMS = {c.__name__: c for c in (AddrSpace, AxisType, Ops, OptOps)}

@@ -10,7 +10,8 @@ from typing import Any
 
 from tinyhost.dtype import ConstFloat, DType, Invalid, dtypes
 from tinyhost.ops import AddrSpace, AxisType, GroupOp, Ops
-from tinyhost.uop.info import BufferizeOpts, CallInfo, KernelInfo, Opt, ParamArg, ProgramInfo
+from tinyhost.uop.info import BufferizeOpts, CallInfo, ParamArg
+from tinyhost.uop.kernel_info import KernelInfo, Opt, ProgramInfo
 
 Node = Any
 
