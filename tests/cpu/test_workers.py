@@ -143,6 +143,21 @@ def test_a_kernel_that_does_not_end_is_named() -> None:
                "process\n"))
 
 
+@pytest.mark.parametrize("wake", ["", "cell.memory[0] = 1"])
+def test_the_process_ends_while_a_worker_does_not(wake: str) -> None:
+    """Its loop, or the code it comes back to, outlives the interpreter's memory."""
+    for _ in range(4):
+        run_apart(f"""
+            pool.timeout = 0.05
+            cell, one = Cell(), Cell(1)
+            try:
+                pool.run("r_7", function(wait_for).address, [one.words(), cell.words()])
+            except KernelFault as e:
+                print("stuck")
+            {wake}
+        """, "stuck\n")
+
+
 def test_ctrl_c_is_raised_when_the_kernel_has_ended() -> None:
     run_apart("""
         import os, threading, time

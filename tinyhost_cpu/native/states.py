@@ -59,14 +59,20 @@ class State(Area):
         return Fault(*[self.words[at // 8] for at in (layout.FAULT_SIGNAL, layout.FAULT_ADDRESS, layout.FAULT_CODE)])
 
 
+def keep_for_good(owner: object) -> None:
+    """Never free ``owner``: a worker that did not end still uses its memory while the interpreter shuts down."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
+
+
 class Ring(State):
-    """The state and the slots of a worker."""
+    """The state and the slots of a worker; never freed."""
 
     def __init__(self) -> None:
         super().__init__(SLOTS_AT + SLOTS * SLOT_BYTES)
         self._alt_stack = Area(layout.ALT_STACK_BYTES)
         self.words[layout.ALT_STACK // 8] = self._alt_stack.address
         self.words[layout.ALT_STACK // 8 + 2] = layout.ALT_STACK_BYTES
+        keep_for_good(self)
 
     @property
     def thread(self) -> int:
@@ -102,7 +108,7 @@ class _SigAction(ctypes.Structure):
 
 
 class Faults:
-    """The generated code, and the threads whose faults it catches. One for the process."""
+    """The generated code, and the threads whose faults it catches. One for the process, never freed."""
 
     def __init__(self) -> None:
         self._table = Area(-(-layout.TABLE_BYTES // PAGE) * PAGE)
@@ -116,6 +122,7 @@ class Faults:
         self.wait = ctypes.CFUNCTYPE(word, pointer, word, word, pointer)(start + at["wait"])
         self.guarded = ctypes.CFUNCTYPE(word, pointer, pointer, word, pointer)(start + at["guarded"])
         self._install(start + at["handler"])
+        keep_for_good(self)
 
     def _install(self, handler: int) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
