@@ -191,7 +191,7 @@ def test_keys_do_not_depend_on_the_process():
         "print('\"' + e.sink.key.hex() + '\"')"
     )
     folder = Path(os.environ["CACHEDIR"])
-    keys = {child(folder, code, PYTHONHASHSEED=seed) for seed in ("1", "2", "3")}  # type: ignore[misc]
+    keys = {child(folder, code, PYTHONHASHSEED=seed) for seed in ("1", "2", "3")}
     assert len(keys) == 1
 
 

@@ -195,8 +195,8 @@ class CountingAllocator(LRUAllocator[int]):
     """Hands out numbers, at most ``room`` bytes at a time."""
 
     def __init__(self, room: int) -> None:
-        super().__init__(SimpleNamespace(name="FAKE"))  # type: ignore[arg-type]
-        self.room, self.made, self.log = room, 0, []  # type: ignore[var-annotated]
+        super().__init__(SimpleNamespace(name="FAKE"))
+        self.room, self.made, self.log = room, 0, []
 
     def _alloc(self, size: int, options: BufferSpec) -> int:
         if size > self.room:
@@ -294,10 +294,10 @@ def test_a_pipeline_of_reductions_stays_small():
                 out = old(self, *args, **kwargs)
                 seen.append(GlobalCounters.mem_used)
                 return out
-            Buffer.allocate = spy  # type: ignore[method-assign]
+            Buffer.allocate = spy
             try:
                 y.realize()
             finally:
-                Buffer.allocate = old  # type: ignore[method-assign]
+                Buffer.allocate = old
             peak = max(seen) - before
         assert peak <= 3 * n * n * 4 + 4096

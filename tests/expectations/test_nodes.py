@@ -100,9 +100,9 @@ def test_no_constructor_takes_a_dtype() -> None:
     with pytest.raises(TypeError):
         F32.f(Ops.SQRT, dtype=f16)
     with pytest.raises(TypeError):
-        FLAT.index(R).load(dtype=f16)  # type: ignore[call-arg]
+        FLAT.index(R).load(dtype=f16)
     with pytest.raises(TypeError):
-        F32.reduce(R, arg=Ops.ADD, dtype=f16)  # type: ignore[call-arg]
+        F32.reduce(R, arg=Ops.ADD, dtype=f16)
 
 
 def test_weak_dtypes_survive_lowering_on_literals_only() -> None:

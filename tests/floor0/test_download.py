@@ -20,7 +20,7 @@ class Handler(BaseHTTPRequestHandler):
     """/file, /packed, /short (announces more than it sends); anything else is 404."""
 
     def do_GET(self) -> None:
-        self.server.asked.append(self.path)  # type: ignore[attr-defined]
+        self.server.asked.append(self.path)
         body = {"/file": CONTENT, "/packed": gzip.compress(CONTENT), "/short": CONTENT[:100]}.get(self.path)
         if body is None:
             self.send_error(404)
@@ -37,11 +37,11 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[tuple[str, list[str]]]:
     made = HTTPServer(("127.0.0.1", 0), Handler)
-    made.asked = []  # type: ignore[attr-defined]
+    made.asked = []
     thread = threading.Thread(target=made.serve_forever, args=(0.05,))
     thread.start()
     with Context(CACHEDIR=str(tmp_path)):
-        yield f"http://127.0.0.1:{made.server_port}", made.asked  # type: ignore[attr-defined]
+        yield f"http://127.0.0.1:{made.server_port}", made.asked
     made.shutdown()
     thread.join()
     made.server_close()

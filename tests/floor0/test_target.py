@@ -116,4 +116,4 @@ def test_frozen_hashable_picklable():
     target = Target.parse("KFD:0+AMD@x:LLVM:gfx1100?")
     assert pickle.loads(pickle.dumps(target)) == target and len({target, Target.parse(str(target))}) == 1
     with pytest.raises(AttributeError):
-        target.device = "NV"  # type: ignore[misc]
+        target.device = "NV"

@@ -114,7 +114,7 @@ def test_the_buffer_protocol_is_spelled_data() -> None:
         assert memoryview(x.data()).tolist() == [1, 2]
     else:
         with pytest.raises(TypeError):
-            memoryview(x)  # type: ignore[arg-type]
+            memoryview(x)
     assert bytes(x.data()) == b"\1\0\0\0\2\0\0\0"
 
 

@@ -158,7 +158,7 @@ def good_files() -> list[tuple[bytes, object, list[tuple[int, int]]]]:
 
 def mutations(folder: Path, count: int) -> None:
     for raw, load, hot in good_files():
-        assert fuzz(load, raw, hot, folder, 3, count) > count // 100  # type: ignore[arg-type]
+        assert fuzz(load, raw, hot, folder, 3, count) > count // 100
 
 
 @pytest.mark.fuzz

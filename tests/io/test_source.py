@@ -99,5 +99,5 @@ def test_what_is_no_tensor(tmp_path: Path):
         with pytest.raises(TypeError, match=r"'w' is a list, not a tensor: Tensor\(...\) makes one"):
             save()
     with pytest.raises(TypeError, match="the tensor is a int, not a tensor"):
-        npy_save(3, tmp_path / "f")  # type: ignore[arg-type]
+        npy_save(3, tmp_path / "f")
     assert not os.listdir(tmp_path)

@@ -22,12 +22,12 @@ def ins(op: object, dtype: DType, *src: UOp, tag: object = None) -> UOp:
 def memory(
     base: object, index: object = None, scale: int = 1, disp: int = 0, access: DType = i32, wide: bool = False
 ) -> tuple[UOp, ...]:
-    where = NO_INDEX if index is None else def_reg(u64, index)  # type: ignore[arg-type]
-    return def_reg(u64, base), where, imm(i32 if wide else i8, disp), imm(access, scale)  # type: ignore[arg-type]
+    where = NO_INDEX if index is None else def_reg(u64, index)
+    return def_reg(u64, base), where, imm(i32 if wide else i8, disp), imm(access, scale)
 
 
 def r32(reg: object) -> UOp:
-    return def_reg(i32, reg)  # type: ignore[arg-type]
+    return def_reg(i32, reg)
 
 
 XMM0, XMM1, XMM2, XMM8 = (def_reg(f32, XMM[i]) for i in (0, 1, 2, 8))

@@ -138,7 +138,7 @@ def test_round_trip(form: Form) -> None:
         want = meant_operands(operands, form)
         if form.imm_bytes and isinstance(operands[-1], Imm) and not form.op.name.startswith("J"):
             mask = (1 << form.imm_bytes * 8) - 1
-            got[-1], want[-1] = got[-1] & mask, want[-1] & mask  # type: ignore[operator]
+            got[-1], want[-1] = got[-1] & mask, want[-1] & mask
         assert got == want, (code.hex(), info.instruction_string)
 
 

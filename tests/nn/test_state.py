@@ -138,7 +138,7 @@ def test_missing_unexpected_and_wrong_shapes_are_listed_together():
         "those that are missing")
     assert all((t.numpy() == before[k]).all() for k, t in get_state_dict(block).items())
     with pytest.raises(StateDictError, match=r"no \['lin.bias', 'lin.weight'\]; `gain` is a list, not a tensor."):
-        load_state_dict(block, {"gain": [1.0]})  # type: ignore[dict-item]
+        load_state_dict(block, {"gain": [1.0]})
     many = {f"n{i}": Tensor.ones(1) for i in range(30)}
     with pytest.raises(KeyError, match=r"it has no \['gain', 'lin.bias', 'lin.weight'\]; the model has no .*\] and 10 "
                                        "more: load"):
@@ -175,7 +175,7 @@ class Bare:
 
 def test_names_of_dataclasses_and_slots():
     point = Point(Tensor.ones(1))
-    point.later = Tensor.ones(1)  # type: ignore[attr-defined]
+    point.later = Tensor.ones(1)
     assert list(get_state_dict(point)) == ["x", "later"]
     assert list(get_state_dict({"s": Slotted(Tensor.ones(1), Point(Tensor.ones(2)))})) == ["s.w", "s.inner.x"]
     assert list(get_state_dict(Bare())) == ["a.0", "a.1.x"]

@@ -54,8 +54,8 @@ def _one_in(file: str, params: dict[str, object]) -> int:
     if file != DATABASE:
         return 3 if dev in SAMPLED else 1
     case, dtype = params["case"], params["dtype"]
-    first = dtype == case.dtypes[0]  # type: ignore[attr-defined]
-    if case.slow:  # type: ignore[attr-defined]
+    first = dtype == case.dtypes[0]
+    if case.slow:
         return 1 if dev == "CPU" and first else 1_000_000
     every, others = {"CPU": (1, 8), "PYTHON": (8, 32)}.get(str(dev), (40, 40))
     return every if first else others

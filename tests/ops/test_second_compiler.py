@@ -28,7 +28,7 @@ def second_compiler() -> Iterator[None]:
         pytest.skip("one C compiler at most: install clang and gcc")
     with Context(DEV="CPU:CLANG", CC="gcc"):
         clear_selection()  # renderers are kept per DEV
-        assert renderer_of("CPU").compiler.command == ("gcc",)  # type: ignore[attr-defined]
+        assert renderer_of("CPU").compiler.command == ("gcc",)
         yield
     clear_selection()
 

@@ -21,9 +21,9 @@ PROJECTS = {"tinyhost": ROOT, "tinyhost_cpu": ROOT / "tinyhost_cpu"}
 
 
 def run(*command: object, **kwargs: object) -> "subprocess.CompletedProcess[str]":
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **kwargs)  # type: ignore[call-overload]
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **kwargs)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done  # type: ignore[no-any-return]
+    return done
 
 
 def build(project: Path, out: Path, kind: str) -> Path:
@@ -52,7 +52,7 @@ def dependencies(tmp_path_factory: pytest.TempPathFactory) -> Path:
         dist = metadata.distribution(wanted.pop())
         for top in {f.parts[0] for f in dist.files or [] if f.parts[0] != ".."}:
             if not (folder / top).exists():
-                (folder / top).symlink_to(dist.locate_file(top))  # type: ignore[arg-type]
+                (folder / top).symlink_to(dist.locate_file(top))
         wanted += plain_requirements(dist.requires)
     return folder
 

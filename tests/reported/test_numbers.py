@@ -50,7 +50,7 @@ def three_ways(values: list[Any], source: str, fn: Any) -> list[Any]:
     alone = [fn(Tensor([v], dtype=source).realize()).tolist()[0] for v in values[:6]]
     folded = [fn(Tensor(v, dtype=source)).item() for v in values[:6]]
     assert same(together[:6], alone) and same(alone, folded), (together, alone, folded)
-    return together  # type: ignore[no-any-return]
+    return together
 
 
 @pytest.mark.parametrize("source", ["float16", "float32", "float64"])

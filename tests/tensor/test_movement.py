@@ -168,7 +168,7 @@ ERRORS: list[tuple[str, Callable[[Tensor], Any], type[Exception], str]] = [
     ("smoothing", lambda x: x.cross_entropy(x, label_smoothing=2.0), ValueError,
      "label_smoothing must lie between 0 and 1"),
     ("reduction", lambda x: x.cross_entropy(x, reduction="all"), ValueError, "unknown reduction 'all'"),
-    # type: ignore[arg-type]
+
     ("attention", lambda x: x.scaled_dot_product_attention(x, x, attn_mask=x, is_causal=True), ValueError, "not both"),
     ("einsum letters", lambda x: Tensor.einsum("ij,jk->ik", x, x), ShapeError, "axis j is 3 and 2"),
     ("einsum count", lambda x: Tensor.einsum("ij,jk->ik", x), ShapeError, "describes 2 operands, got 1"),

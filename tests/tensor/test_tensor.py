@@ -204,7 +204,7 @@ def test_truth() -> None:
     with pytest.raises(ValueError, match="item\\(\\) needs exactly one element"):
         Tensor([1, 2]).item()
     with pytest.raises(TypeError, match="only an integer tensor can be an index"):
-        [1][Tensor(1.0)]  # type: ignore[call-overload]
+        [1][Tensor(1.0)]
 
 
 # *** repr ***

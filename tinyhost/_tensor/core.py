@@ -215,7 +215,7 @@ class TensorCore(RandMixin):
         if isinstance(x, UOp):
             return self._wrap(x)
         if isinstance(x, (list, tuple)) or hasattr(x, "__array__"):
-            return type(self)(x, device=self.device)  # type: ignore[call-arg]
+            return type(self)(x, device=self.device)
         return self._const(x)
 
     def cast(self, dtype: DTypeLike) -> Self:
@@ -300,7 +300,7 @@ class TensorCore(RandMixin):
         if not self.shape:
             raise TypeError("iteration over a 0-d tensor")
         for i in range(len(self)):
-            yield self[i]  # type: ignore[index]
+            yield self[i]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (type(self), self.uop, self.grad, self.is_param)

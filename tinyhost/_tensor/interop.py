@@ -167,7 +167,7 @@ class InteropTensor(RealizeTensor):
         return array_api
 
     @property
-    def size(self) -> Extent:  # type: ignore[override]
+    def size(self) -> Extent:
         """The number of elements, as in numpy; called, the shape or the extent of one axis, as in torch.
 
         Of a shape with variables it is the largest number of elements.
@@ -217,7 +217,7 @@ class InteropTensor(RealizeTensor):
                 raise ExchangeError(f"elements of shape {found.shape} and strides {found.strides} at "
                                     f"{found.address:#x} cannot be shared with {target}: leave copy=False out")
             return cls._copied(found, target)
-        return shared.clone().realize() if copy else shared  # type: ignore[attr-defined, no-any-return]
+        return shared.clone().realize() if copy else shared  # type: ignore[attr-defined]
 
     @classmethod
     def _exchanged(cls, data: Any, device: Any) -> UOp | None:
@@ -285,7 +285,7 @@ class InteropTensor(RealizeTensor):
             return super().ufix(bool(value) if isinstance(value, bool) else value)
         return super().ufix(x)
 
-    def __array_ufunc__(  # type: ignore[override]
+    def __array_ufunc__(
             self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """``array + tensor`` and ``np.exp(tensor)`` make tensors, by the method of the same meaning."""
         name = _UFUNCS.get(ufunc.__name__)

@@ -76,7 +76,7 @@ class ReadTensor(InteropTensor):
         if not self.shape:
             raise TypeError("iteration over a 0-d tensor: use .item()")
         size = len(self)
-        return (self[i] for i in range(size))  # type: ignore[index]
+        return (self[i] for i in range(size))
 
     def __contains__(self, x: Any) -> bool:
         """Whether some element equals ``x``, which may be an array that broadcasts."""

@@ -309,7 +309,7 @@ class StorageTensor(TensorCore):
     def __imod__(self, x: Any) -> Self:
         return self.assign(self % x)
 
-    def __ipow__(self, x: Any) -> Self:  # type: ignore[misc]
+    def __ipow__(self, x: Any) -> Self:
         return self.assign(self ** x)
 
     def __iand__(self, x: Any) -> Self:

@@ -98,7 +98,7 @@ class Integers:
     def lane_of(x: Int) -> UOp | None:
         """The LANE range in ``x``, if any."""
         if x.__class__ is Lin:
-            for node in x.terms:  # type: ignore[union-attr]
+            for node in x.terms:
                 if is_lane(node):
                     return node
         return None
@@ -113,7 +113,7 @@ class Integers:
     def at_lane(self, x: Int, lane: int) -> Lin:
         """``x`` in one lane."""
         if x.__class__ is Lanes:
-            return x.parts[lane]  # type: ignore[union-attr]
+            return x.parts[lane]
         assert isinstance(x, Lin)
         rng = self.lane_of(x)
         if rng is None:
@@ -127,7 +127,7 @@ class Integers:
 
     def _lift(self, fn: Callable[..., Lin], *xs: Int) -> Int:
         """``fn`` on scalars, lane by lane where an operand is a ``Lanes``."""
-        count = next((len(x.parts) for x in xs if x.__class__ is Lanes), 0)  # type: ignore[union-attr]
+        count = next((len(x.parts) for x in xs if x.__class__ is Lanes), 0)
         if not count:
             return fn(*xs)
         return Lanes([fn(*[self.at_lane(x, i) for x in xs]) for i in range(count)])
@@ -135,7 +135,7 @@ class Integers:
     # *** arithmetic ***
     def add(self, a: Int, b: Int) -> Int:
         """``a + b``."""
-        return _add(a, b) if a.__class__ is Lin and b.__class__ is Lin else self._lift(_add, a, b)  # type: ignore[arg-type]
+        return _add(a, b) if a.__class__ is Lin and b.__class__ is Lin else self._lift(_add, a, b)
 
     def scale(self, a: Int, c: int) -> Int:
         """``a * c`` for a literal ``c``."""

@@ -147,7 +147,7 @@ def _flatten(root: _Loop) -> list[UOp]:
     while stack:
         item = stack.pop()
         if item.__class__ is UOp:
-            out.append(item)  # type: ignore[arg-type]
+            out.append(item)
             continue
         assert isinstance(item, _Loop)
         if item.range is not None:

@@ -66,7 +66,7 @@ class Loops(Memory):
 
     def bound_node(self, entry: Entry) -> UOp:
         """A loop bound as a strong scalar."""
-        return self.ints.node(entry) if isinstance(entry, Lin) else entry  # type: ignore[no-any-return]
+        return self.ints.node(entry) if isinstance(entry, Lin) else entry
 
 
     # *** the plan ***

@@ -210,7 +210,7 @@ class Values:
         ints = self.ints
         x, y = self.as_int(x), self.as_int(y)
         if isinstance(x, Lanes) or isinstance(y, Lanes):
-            count = len((x if isinstance(x, Lanes) else y).parts)  # type: ignore[union-attr]
+            count = len((x if isinstance(x, Lanes) else y).parts)
             parts = [self.compare_ints(op, ints.at_lane(x, i), ints.at_lane(y, i)) for i in range(count)]
             return parts[0] if all(p is parts[0] for p in parts) else self.vectors.stack(parts)
         diff = ints.add(x, ints.scale(y, -1))

@@ -40,7 +40,7 @@ def grouped_pads(padding: Sequence[Any], ndim: int) -> Pads:
     if not flat:
         if len(padding) != ndim or not all(map(_is_pair, padding)):
             raise ShapeError(f"padding needs (before, after) or None for each of {ndim} axes, got {tuple(padding)}")
-        return tuple((0, 0) if p is None else as_ints("a number of padding", p) for p in padding)  # type: ignore[misc]
+        return tuple((0, 0) if p is None else as_ints("a number of padding", p) for p in padding)
     if len(padding) % 2:
         raise ShapeError(f"flat padding needs an even number of values, got {tuple(padding)}")
     if len(padding) // 2 > ndim:

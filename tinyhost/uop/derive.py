@@ -124,7 +124,7 @@ def device_from_uop(u: "UOp") -> str | tuple[str, ...] | None:
     if op is Ops.ALLREDUCE:
         return u.arg[1]  # type: ignore[no-any-return]
     if op is Ops.MSELECT:
-        return u.src[0]._device[u.arg]  # type: ignore[no-any-return,index]
+        return u.src[0]._device[u.arg]  # type: ignore[index]
     if op is Ops.MSTACK:
         devices = tuple(s._device for s in u.src)
         return None if None in devices else devices  # type: ignore[return-value]
@@ -188,7 +188,7 @@ def ranges_from_uop(u: "UOp") -> dict["UOp", None]:
     out: dict[UOp, None] | None = None
     copied = False
     for s in u.src:
-        theirs: dict[UOp, None] = s._ranges  # type: ignore[assignment]
+        theirs: dict[UOp, None] = s._ranges
         if not theirs or theirs is out:
             continue
         if out is None:
@@ -201,7 +201,7 @@ def ranges_from_uop(u: "UOp") -> dict["UOp", None]:
     if ended and out:
         gone: set[UOp] = set()
         for e in ended:
-            gone.update((e,) if e.op is Ops.RANGE else e._ranges)  # type: ignore[arg-type]
+            gone.update((e,) if e.op is Ops.RANGE else e._ranges)
         out = {r: None for r in out if r not in gone}
         copied = True
     if u.op is Ops.RANGE:

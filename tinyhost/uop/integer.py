@@ -81,7 +81,7 @@ class IntegerMixin(NodeFields):
 
     def _decided(self, kind: Any, make: Callable[[Any], T]) -> T:
         allowed = kind if isinstance(kind, tuple) else (kind,)
-        assert self.dtype in allowed, f"a node of dtype {self.dtype} has no value as {make.__name__}"  # type: ignore[attr-defined]
+        assert self.dtype in allowed, f"a node of dtype {self.dtype} has no value as {make.__name__}"
         lo, hi = self.simplify().bounds
         if lo != hi:
             raise ValueError(f"{self.render()} is not decided: it lies between {lo} and {hi}")

@@ -151,15 +151,15 @@ def _direct(fn: Callable[..., Any], args: tuple[int | None, ...], guard: Check |
     empty: Store = {}
     if args == (-1,):
         def one(u: UOp, ctx: Any) -> UOp | None:
-            return fn(u) if guard is None or guard(u, empty) else None  # type: ignore[no-any-return]
+            return fn(u) if guard is None or guard(u, empty) else None
         return one
     if args == (None, -1):
         def with_ctx(u: UOp, ctx: Any) -> UOp | None:
-            return fn(ctx, u) if guard is None or guard(u, empty) else None  # type: ignore[no-any-return]
+            return fn(ctx, u) if guard is None or guard(u, empty) else None
         return with_ctx
     if args == (-1, 0, 1):
         def three(u: UOp, ctx: Any) -> UOp | None:
-            return fn(u, *u.src[:2]) if guard is None or guard(u, empty) else None  # type: ignore[no-any-return]
+            return fn(u, *u.src[:2]) if guard is None or guard(u, empty) else None
         return three
 
     def attempt(u: UOp, ctx: Any) -> UOp | None:

@@ -471,7 +471,7 @@ def _checked_new(cls: type[UOp], op: Ops, src: tuple[UOp, ...] = (), arg: Any = 
 def _check_nodes(level: int) -> None:
     """Exchange the constructor when a program asks for SPEC=2 for the first time; until then nodes cost no more."""
     if level >= 2:
-        UOp.__new__ = _checked_new  # type: ignore[assignment]
+        UOp.__new__ = _checked_new  # type: ignore[method-assign]
 
 
 SPEC.watch(_check_nodes)

@@ -61,7 +61,7 @@ class ShardingMixin(NodeFields):
         if self.shape[axis] == extent:
             return self
         box = tuple((0, extent if i == axis else d) for i, d in enumerate(self.shape))
-        return self._mop(Ops.SHRINK, box)  # type: ignore[no-any-return]
+        return self._mop(Ops.SHRINK, box)
 
     def with_full_shards(self, axis: int, count: int) -> Self:
         """The value padded along ``axis`` to a multiple of ``count``."""
@@ -69,7 +69,7 @@ class ShardingMixin(NodeFields):
         if self.shape[axis] == extent:
             return self
         box = tuple((0, extent if i == axis else d) for i, d in enumerate(self.shape))
-        return self._mop(Ops.PAD, box)  # type: ignore[no-any-return]
+        return self._mop(Ops.PAD, box)
 
     def _device_range(self, count: int) -> Self:
         return type(self)(Ops.RANGE, (self._const(count),), (DEVICE_AXIS, AxisType.DEVICE))
@@ -90,7 +90,7 @@ class ShardingMixin(NodeFields):
                              f"{size.render()} is symbolic; shard another axis")
         full, number = self.with_full_shards(axis, count), self._device_range(count)
         each = full.shape[axis] // count
-        return full._mop(Ops.SHRINK, tuple((number * each, each) if i == axis else (0, d)  # type: ignore[no-any-return]
+        return full._mop(Ops.SHRINK, tuple((number * each, each) if i == axis else (0, d)
                                            for i, d in enumerate(self.shape)))
 
     def shard(self, devices: tuple[str, ...], axis: int | None = None) -> Self:

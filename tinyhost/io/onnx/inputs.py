@@ -89,13 +89,13 @@ def checked_input(name: str, value: Any, info: ValueInfo | None, extents: dict[s
     else:
         found = _converted(name, value, info, device)
     if info is None:
-        return found  # type: ignore[no-any-return]
+        return found
     got = type_name(found)
     if info.type and got and got != info.type:
         raise OnnxError(f"input {name!r} is {describe(found)}, the model declares {info}: convert it first")
     if info.shape is not None and not isinstance(found, list):
         _check_shape(name, found, info, extents)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _converted(name: str, value: Any, info: ValueInfo | None, device: Any) -> Value:

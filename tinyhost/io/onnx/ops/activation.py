@@ -105,7 +105,7 @@ def _flat_rows(x: Tensor, axis: int, fn: Any) -> Tensor:
     if not 0 <= axis <= x.ndim:
         raise ValueError(f"axis {axis} is outside of shape {x.shape}")
     rows = math.prod(x.shape[:axis])
-    return fn(x.reshape((rows, -1)), -1).reshape(x.shape)  # type: ignore[no-any-return]
+    return fn(x.reshape((rows, -1)), -1).reshape(x.shape)
 
 
 def _hard(x: Tensor, axis: int) -> Tensor:

@@ -26,7 +26,7 @@ _UNARY: dict[str, Any] = {
 
 def _register_unary(name: str, method: Any) -> None:
     def unary(x: Tensor, *, consumed_inputs: Any = None) -> Tensor:
-        return method(x)  # type: ignore[no-any-return]
+        return method(x)
     op(name)(unary)
 
 
@@ -47,7 +47,7 @@ _EXPLICIT = ("Add", "Sub", "Mul", "Div", "And", "Or", "Xor", "Equal", "Greater",
 
 def _register_binary(name: str, fn: Any) -> None:
     def binary(x: Tensor, y: Tensor) -> Tensor:
-        return fn(x, y)  # type: ignore[no-any-return]
+        return fn(x, y)
 
     def explicit(x: Tensor, y: Tensor, *, axis: int | None = None, broadcast: int = 0,
                  consumed_inputs: Any = None) -> Tensor:
@@ -55,7 +55,7 @@ def _register_binary(name: str, fn: Any) -> None:
         if broadcast and axis is not None:
             axis = axis + x.ndim if axis < 0 else axis
             y = y.reshape((*y.shape, *(1,) * (x.ndim - axis - y.ndim)))
-        return fn(x, y)  # type: ignore[no-any-return]
+        return fn(x, y)
     if name in _EXPLICIT:
         op(name, since=1)(explicit)
         op(name, since=7)(binary)
