@@ -1,16 +1,17 @@
 """Files from the network, kept in the cache folder.
 
-``fetch`` takes a URL and gives the path of the file; a file that is there is not asked for again. It is written under
-a name of its own and renamed when it is whole, so an interrupted or concurrent download never leaves half a file.
+``fetch`` takes a URL and gives the path of the file; a file that is there is not asked for again, and none is there
+before it is whole.
 Nothing here is used unless a program asks for it.
 """
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
+import io
+from typing import IO, TYPE_CHECKING, Any
 
 from tinyhost.env import CACHEDIR
 from tinyhost.errors import DownloadError
+from tinyhost.files import atomic_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,41 +48,39 @@ def fetch(url: str | Path, name: str | None = None, subdir: str | None = None, g
 
 def _download(url: str, path: Path, gunzip: bool) -> None:
     # here, because these modules cost more than the rest of the package and few programs need them
+    import gzip
     import shutil
-    import tempfile
     import urllib.error
     import urllib.request
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=".partial-")
+    request = urllib.request.Request(url, headers={"User-Agent": "tinyhost"})
     try:
-        with os.fdopen(handle, "wb") as out:
-            request = urllib.request.Request(url, headers={"User-Agent": "tinyhost"})
-            with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
-                announced = answer.headers.get("Content-Length")
-                shutil.copyfileobj(answer, out)
-        received = os.path.getsize(partial)
-        if announced is not None and int(announced) != received:
-            raise DownloadError(f"{url} announced {announced} bytes and sent {received}; try again")
-        if gunzip:
-            _unpack(url, partial)
-        os.replace(partial, path)
+        with atomic_file(path) as out, urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            received = _Counted(answer)
+            content = io.BufferedReader(received)
+            shutil.copyfileobj(gzip.GzipFile(fileobj=content) if gunzip else content, out)
+            announced = answer.headers.get("Content-Length")
+            if announced is not None and int(announced) != received.size:
+                raise DownloadError(f"{url} announced {announced} bytes and sent {received.size}; try again")
+    except (gzip.BadGzipFile, EOFError) as e:
+        raise DownloadError(f"{url} is not a whole gzip file: {e}; leave out gunzip=True, or try again") from e
     except (urllib.error.URLError, TimeoutError, ConnectionError) as e:
         raise DownloadError(f"cannot download {url}: {e}; check the address and the network, or place the file at "
                             f"{path}") from e
-    finally:
-        if os.path.exists(partial):
-            os.unlink(partial)
 
 
-def _unpack(url: str, path: str) -> None:
-    import gzip
-    import shutil
-    unpacked = path + ".unpacked"
-    try:
-        with gzip.open(path) as packed, open(unpacked, "wb") as out:
-            shutil.copyfileobj(packed, out)
-        os.replace(unpacked, path)
-    except (gzip.BadGzipFile, EOFError) as e:
-        raise DownloadError(f"{url} is not a whole gzip file: {e}; leave out gunzip=True, or try again") from e
-    finally:
-        if os.path.exists(unpacked):
-            os.unlink(unpacked)
+class _Counted(io.RawIOBase):
+    """A stream that knows how many bytes were read from it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self.size = stream, 0
+
+    def readable(self) -> bool:
+        """True"""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill ``buffer`` with the next bytes; how many there were."""
+        content = self._stream.read(len(buffer))
+        buffer[:len(content)] = content
+        self.size += len(content)
+        return len(content)

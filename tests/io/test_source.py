@@ -13,9 +13,10 @@ import pytest
 
 from tinyhost import Tensor
 from tinyhost.errors import DTypeError
+from tinyhost.files import atomic_file
 from tinyhost.io import gguf_load, npy_load, npy_save, npz_load, npz_save, tar_extract, torch_load, zip_extract
 from tinyhost.io.safetensors import safe_load, safe_save
-from tinyhost.io.source import Cursor, Source, TensorIO, accept_filename, atomic_file
+from tinyhost.io.source import Cursor, Source, TensorIO, accept_filename
 
 
 def test_ranges(tmp_path: Path):

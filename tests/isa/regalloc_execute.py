@@ -14,17 +14,8 @@ from tinyhost.renderer.isa.regalloc import (
     Inst,
     Kind,
     MachineEnv,
-    Signature,
     Timing,
-    define,
-    use,
 )
-
-SIZES = ((8, 4), (32, 16))  # spill sizes that virtual registers of each class have
-DEF_USE = Signature((define(), use()))
-TIED = Signature((define(reuse=1), use()))
-ONE_USE = Signature((use(memory=True),))
-ONE_DEF = Signature((define(),))
 
 
 def evaluate(opcode: tuple, reads: list[int], results: int) -> list[int]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import tempfile
 import warnings
 from pathlib import Path
 
 from tinyhost.env import CACHEDIR, CACHELEVEL, DEBUG
 from tinyhost.errors import CacheWarning
+from tinyhost.files import atomic_file
 
 _MAGIC = b"TINYHOST1\n"
 _DIGEST = hashlib.sha256().digest_size
@@ -115,14 +115,8 @@ def put(kind: str, key: str, payload: bytes, level: int = 1) -> None:
     path = _path(root, kind, key)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd, temp = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-        try:
-            with os.fdopen(fd, "wb") as f:
-                f.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
-            os.replace(temp, path)
-        except BaseException:
-            os.unlink(temp)
-            raise
+        with atomic_file(path, durable=False) as f:  # what a crash of the system damages, its checksum tells
+            f.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
     except OSError as e:
         _warn(f"write {root}", f"cannot write the disk cache at {root}: {e.strerror or e}; kernels are compiled again "
                                "in each "

@@ -13,9 +13,10 @@ from typing import IO
 
 from tinyhost.dtype import DType, dtypes
 from tinyhost.errors import DTypeError
+from tinyhost.files import atomic_file
 from tinyhost.helpers import prod
 from tinyhost.io.archive import member_bytes, zip_members
-from tinyhost.io.source import Cursor, FileLike, Source, addressable, atomic_file, checked_tensor, tensor_of, view_of
+from tinyhost.io.source import Cursor, FileLike, Source, addressable, checked_tensor, tensor_of, view_of
 from tinyhost.tensor import Tensor
 
 __all__ = ["npy_load", "npy_save", "npz_load", "npz_save"]

@@ -13,8 +13,9 @@ from typing import Any
 
 from tinyhost.dtype import DType, dtypes
 from tinyhost.errors import DTypeError
+from tinyhost.files import atomic_file
 from tinyhost.helpers import prod
-from tinyhost.io.source import FileLike, Source, addressable, atomic_file, checked_tensor, view_of
+from tinyhost.io.source import FileLike, Source, addressable, checked_tensor, view_of
 from tinyhost.tensor import Tensor
 
 __all__ = ["SAFE_DTYPES", "safe_load", "safe_load_metadata", "safe_save"]

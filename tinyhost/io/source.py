@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import io
 import os
-import secrets
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from tinyhost.dtype import DType, dtypes
 from tinyhost.errors import DTypeError
 from tinyhost.helpers import prod
 from tinyhost.tensor import Tensor
 
-__all__ = ["Cursor", "FileLike", "Source", "TensorIO", "accept_filename", "addressable", "atomic_file",
+__all__ = ["Cursor", "FileLike", "Source", "TensorIO", "accept_filename", "addressable",
            "checked_tensor", "tensor_of", "view_of"]
 
 T = TypeVar("T")
@@ -214,21 +211,3 @@ def tensor_of(content: bytes, shape: tuple[int, ...] | None = None, dtype: DType
     """A tensor of bytes that are in memory."""
     raw = Tensor(content) if content else Tensor.empty(0, dtype=dtypes.uint8)
     return view_of(raw, dtype, (len(content) // dtype.itemsize,) if shape is None else shape)
-
-
-@contextmanager
-def atomic_file(fn: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A file to write that replaces ``fn``, keeping its mode, when the block ends without an error."""
-    path = Path(os.path.realpath(fn))
-    temp = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        with open(temp, "xb") as f:
-            yield f
-            f.flush()
-            os.fsync(f.fileno())
-        if path.exists():
-            shutil.copymode(path, temp)
-        os.replace(temp, path)
-    except BaseException:
-        temp.unlink(missing_ok=True)
-        raise

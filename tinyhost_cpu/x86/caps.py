@@ -8,13 +8,13 @@ emits VEX-encoded vector instructions only.
 from __future__ import annotations
 
 import functools
-import os
 import platform
 from pathlib import Path
 
 from tinyhost.capabilities import Capabilities
 from tinyhost.dtype import dtypes
 from tinyhost.errors import RendererUnavailable, TargetError
+from tinyhost_cpu.cpus import available_cpus
 
 # x86-64 psABI, table 3.1: what each level adds, as Linux spells it
 LEVELS: dict[str, frozenset[str]] = {
@@ -109,17 +109,12 @@ def _cache_bytes(index: int, default: int) -> int:
     return int(text.rstrip("KMG")) * unit
 
 
-def processor_count() -> int:
-    """Processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def capabilities(arch: str = "", threads: int | None = None) -> Capabilities:
     """What code for ``arch`` may rely on; opens nothing."""
     features = check_features(arch)
     return Capabilities(
         host_visible=True,
-        threads=processor_count() if threads is None else threads,
+        threads=available_cpus() if threads is None else threads,
         max_kernel_buffers=MAX_BUFFERS,
         vector_bytes=32,
         vector_registers=16,

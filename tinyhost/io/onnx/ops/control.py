@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tinyhost.io.onnx.call import Call, boolean, scalar
+from tinyhost.io.onnx.errors import OnnxUnsupported
 from tinyhost.io.onnx.registry import op
 from tinyhost.io.onnx.types import BY_NAME, Narrow, from_array
 from tinyhost.tensor import Tensor
@@ -142,7 +143,7 @@ def scan_batched(lens: Any = None, *values: Any, body: Any, num_scan_inputs: int
                  ctx: Call) -> list[Any]:
     """The body over steps for each entry of a batch (opset 8)."""
     if lens is not None:
-        raise NotImplementedError("Scan of opset 8 with sequence_lens: only whole sequences are supported")
+        raise OnnxUnsupported("Scan of opset 8 with sequence_lens: only whole sequences are supported")
     cut, batch = len(values) - num_scan_inputs, values[0].shape[0]
     each = [_scanned([_at(v, 0, b) for v in values[:cut]], [_at(v, 0, b) for v in values[cut:]], body,
                      [0] * num_scan_inputs, _signs(directions, num_scan_inputs), None, None, ctx)

@@ -7,6 +7,7 @@ import numpy as np
 
 from tinyhost.dtype import dtypes
 from tinyhost.io.onnx.call import check_host_size, filled
+from tinyhost.io.onnx.errors import OnnxUnsupported
 from tinyhost.io.onnx.ops.windows import explicit_pads, spatial
 from tinyhost.io.onnx.registry import op
 from tinyhost.io.onnx.types import Array
@@ -166,7 +167,7 @@ def deform_conv(x: Tensor, w: Tensor, offset: Tensor, b: Tensor | None = None, m
                 offset_group: int = 1, pads: list[int] | None = None, strides: list[int] | None = None) -> Tensor:
     """Convolution whose taps are moved by ``offset`` and scaled by ``mask``; two spatial axes."""
     if x.ndim != 4:
-        raise NotImplementedError(f"DeformConv of {x.ndim - 2} spatial axes is not supported: 2 are")
+        raise OnnxUnsupported(f"DeformConv of {x.ndim - 2} spatial axes is not supported: 2 are")
     n, c = x.shape[:2]
     kh, kw = w.shape[2:]
     oh, ow = offset.shape[2:]

@@ -15,6 +15,7 @@ import numpy as np
 
 from tinyhost.dtype import dtypes
 from tinyhost.io.onnx.call import check_host_size
+from tinyhost.io.onnx.errors import OnnxUnsupported
 from tinyhost.io.onnx.ops.shape import positive_axes
 from tinyhost.io.onnx.registry import op
 from tinyhost.io.onnx.types import Array
@@ -292,12 +293,12 @@ def image_decoder(encoded: Array, *, pixel_format: str = "RGB") -> Array:
     """A picture file as uint8 (height, width, channels); needs Pillow.
 
     Raises:
-        NotImplementedError: Pillow is not installed.
+        OnnxUnsupported: Pillow is not installed.
     """
     try:
         from PIL import Image
     except ImportError as error:
-        raise NotImplementedError("ImageDecoder needs Pillow: pip install pillow") from error
+        raise OnnxUnsupported("ImageDecoder needs Pillow: pip install pillow") from error
     picture = Image.open(io.BytesIO(encoded.tobytes()))
     if pixel_format == "Grayscale":
         return np.array(picture.convert("L"))[..., None]

@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyhost.dtype import dtypes
 from tinyhost.io.onnx.call import Call, check_host_size
+from tinyhost.io.onnx.errors import OnnxUnsupported
 from tinyhost.io.onnx.registry import op
 from tinyhost.io.onnx.types import Array, to_array
 from tinyhost.tensor import Tensor
@@ -137,7 +138,7 @@ def transformed_scores(scores: Tensor, post_transform: str) -> Tensor:
     """Scores after a transform by name.
 
     Raises:
-        NotImplementedError: the transform is PROBIT, or unknown.
+        OnnxUnsupported: the transform is PROBIT, or unknown.
     """
     if post_transform == "SOFTMAX":
         return scores.softmax(-1)
@@ -146,7 +147,7 @@ def transformed_scores(scores: Tensor, post_transform: str) -> Tensor:
     if post_transform == "SOFTMAX_ZERO":
         return scores.eq(0).where(0, scores.softmax(-1))
     if post_transform != "NONE":
-        raise NotImplementedError(f"post_transform {post_transform!r} is not supported")
+        raise OnnxUnsupported(f"post_transform {post_transform!r} is not supported")
     return scores
 
 

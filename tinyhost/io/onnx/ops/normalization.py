@@ -6,6 +6,7 @@ from typing import Any
 
 from tinyhost.dtype import DType, dtypes
 from tinyhost.io.onnx.call import filled
+from tinyhost.io.onnx.errors import OnnxUnsupported
 from tinyhost.io.onnx.registry import op
 from tinyhost.io.onnx.types import element
 from tinyhost.tensor import Tensor
@@ -44,10 +45,10 @@ def batch_normalization(x: Tensor, scale: Tensor, bias: Tensor, mean: Tensor, va
     """Normalised by running statistics; in training mode by those of the batch, with the new running ones.
 
     Raises:
-        NotImplementedError: statistics for each place (``spatial=0``, before opset 9).
+        OnnxUnsupported: statistics for each place (``spatial=0``, before opset 9).
     """
     if not spatial:
-        raise NotImplementedError("BatchNormalization with spatial=0 is not supported")
+        raise OnnxUnsupported("BatchNormalization with spatial=0 is not supported")
     if not training_mode:
         return _batch_norm(x, scale, bias, mean, var, epsilon)
     axes = (0, *range(2, x.ndim))

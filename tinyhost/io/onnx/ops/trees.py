@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinyhost.io.onnx.call import Call, check_host_size
+from tinyhost.io.onnx.errors import OnnxUnsupported
 from tinyhost.io.onnx.ops.ml import labels_of, transformed_scores
 from tinyhost.io.onnx.registry import op
 from tinyhost.io.onnx.types import Array, to_array, to_tensor
@@ -134,11 +135,11 @@ def tree_ensemble_classifier(
     """Labels of the largest score, and the scores.
 
     Raises:
-        NotImplementedError: two classes share one score.
+        OnnxUnsupported: two classes share one score.
     """
     count = len(classlabels_strings or classlabels_int64s or ())
     if count == 2 and set(class_ids) != {0, 1}:
-        raise NotImplementedError("a TreeEnsembleClassifier of two classes with one score is not supported")
+        raise OnnxUnsupported("a TreeEnsembleClassifier of two classes with one score is not supported")
     scores = _scores(x, ctx.node.attributes, "class", count, "SUM")
     labels = labels_of(scores.argmax(1), classlabels_int64s, classlabels_strings)
     return labels, transformed_scores(to_tensor(scores, ctx.device), post_transform)
