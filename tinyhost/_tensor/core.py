@@ -81,6 +81,11 @@ class TensorCore(RandMixin):
         if isinstance(data, UOp):
             forget_exclusive(self.uop)
 
+    if TYPE_CHECKING:  # of StorageTensor, which stands above the classes that call them
+        def to(self, device: DeviceLike) -> Self: ...
+
+        def clone(self, device: DeviceLike = None) -> Self: ...
+
     @classmethod
     def _exchanged(cls, data: Any, device: DeviceLike) -> UOp | None:
         """The node of foreign data that numpy cannot take in; None for all other data."""

@@ -182,8 +182,7 @@ class InteropTensor(RealizeTensor):
         """
         if stream is not None:
             raise ValueError(f"devices have no streams to choose from, got {stream!r}: leave it out")
-        moved: Self = self.to(device)  # type: ignore[attr-defined]
-        return moved
+        return self.to(device)
 
     def __pos__(self) -> Self:
         return self._fresh()
@@ -208,7 +207,7 @@ class InteropTensor(RealizeTensor):
         """
         from tinyhost._tensor import dlpack
         target = canonical_device(device)
-        if isinstance(x, RealizeTensor):
+        if isinstance(x, cls):
             return cls._from_tensor(x, target, copy)
         found = dlpack.take_capsule(_capsule_of(x))
         shared = cls._over(found, target)
@@ -217,7 +216,7 @@ class InteropTensor(RealizeTensor):
                 raise ExchangeError(f"elements of shape {found.shape} and strides {found.strides} at "
                                     f"{found.address:#x} cannot be shared with {target}: leave copy=False out")
             return cls._copied(found, target)
-        return shared.clone().realize() if copy else shared  # type: ignore[attr-defined]
+        return shared.clone().realize() if copy else shared
 
     @classmethod
     def _exchanged(cls, data: Any, device: Any) -> UOp | None:
@@ -234,12 +233,12 @@ class InteropTensor(RealizeTensor):
         return cls._copied(found, canonical_device(device)).uop
 
     @classmethod
-    def _from_tensor(cls, x: Any, target: Any, copy: bool | None) -> Self:
+    def _from_tensor(cls, x: Self, target: Any, copy: bool | None) -> Self:
         if copy:
-            return x.clone(target)  # type: ignore[no-any-return]
+            return x.clone(target)
         if copy is False and x.device != target:
             raise ExchangeError(f"a tensor on {x.device} reaches {target} by a copy only: leave copy=False out")
-        return x.detach().to(target)  # type: ignore[no-any-return]
+        return x.detach().to(target)
 
     @classmethod
     def _over(cls, found: dlpack.Import, device: Any) -> Self | None:

@@ -78,7 +78,7 @@ class RandomTensor(TensorCore):
         home = target if isinstance(target, str) else target[0]
         key, counter = state.draw(cls, home, words)
         bits = cls.random_bits(cls._wrap(key.uop), cls._wrap(counter.uop), words)
-        return bits if home is target else bits.to(target)  # type: ignore[attr-defined]
+        return bits if home is target else bits.to(target)
 
     @classmethod
     def _unit_floats(cls, bits: Self, dtype: Any, count: int) -> Self:

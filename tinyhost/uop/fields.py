@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
+    from tinyhost.dtype import DType
     from tinyhost.ops import Ops
 
 sint = Any  # int or symbolic node: a shape entry, a bound, an offset
@@ -56,7 +57,19 @@ class NodeFields(OpMixin):
         @property
         def base(self) -> Self: ...
 
+        @property
+        def ranges(self) -> dict[Self, None]: ...
+
+        @classmethod
+        def new_buffer(cls, device: str | tuple[str, ...], size: int, dtype: DType, num: int | None = None) -> Self: ...
+
+        def view_as(self, shape: tuple[sint, ...], axis: int | None = None) -> Self: ...
+
+        def copy_to_device(self, device: str | tuple[str, ...]) -> Self: ...
+
         def unshard(self, axis: int | tuple[int, ...] | None) -> Self: ...
+
+        def only(self, axis: int, extent: int) -> Self: ...
 
         @property
         def shard_shape(self) -> tuple[sint, ...]: ...

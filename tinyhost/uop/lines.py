@@ -31,17 +31,18 @@ def mark(node: UOp) -> None:
     if node._line_ is not UNSET or not _on():
         return
     try:
-        f: FrameType | None = _frame(_DEPTH)
+        from_here: FrameType = _frame(_DEPTH)
     except ValueError:  # called from closer to the bottom of the stack
-        f = _frame(1)
-    if f.f_code.co_filename in _theirs:  # type: ignore[union-attr]
+        from_here = _frame(1)
+    f: FrameType | None = from_here
+    if from_here.f_code.co_filename in _theirs:
         for depth in (_DEPTH - 1, _DEPTH - 2):  # called by a short way: a frame further in is the user's, too
             inner = _frame(depth)
             if inner.f_code.co_filename not in _theirs:
                 break
             f = inner
     else:
-        f = _outside(_frame(1) if f.f_code.co_filename not in _ours else f)  # type: ignore[union-attr]
+        f = _outside(from_here if from_here.f_code.co_filename in _ours else _frame(1))
     if f is not None:
         node._line_ = (f.f_code, f.f_lasti)
 

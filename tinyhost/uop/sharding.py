@@ -53,8 +53,8 @@ class ShardingMixin(NodeFields):
         count = len(device) if axis is not None else 1
         shard = tuple([ceildiv(d, count) if i == axis else d for i, d in enumerate(shape)])
         size = int(prod(d if isinstance(d, int) else d.vmax for d in shard))
-        whole = cls.new_buffer(device, size, dtype).view_as(shard, axis)  # type: ignore[attr-defined]
-        return whole if axis is None else whole.only(axis, shape[axis])  # type: ignore[no-any-return]
+        whole = cls.new_buffer(device, size, dtype).view_as(shard, axis)
+        return whole if axis is None else whole.only(axis, shape[axis])
 
     def only(self, axis: int, extent: int) -> Self:
         """The first ``extent`` elements along an axis: a value without the padding of its last shards."""
@@ -100,16 +100,16 @@ class ShardingMixin(NodeFields):
             ShapeError: the axis is symbolic.
         """
         if axis is None or not isinstance(self.shape[axis], int):
-            moved: Self = self.copy_to_device(devices)  # type: ignore[attr-defined]
+            moved = self.copy_to_device(devices)
             return moved if axis is None else moved.own_shard(axis)
-        full: Self = self.with_full_shards(axis, len(devices)).copy_to_device(devices)  # type: ignore[attr-defined]
+        full = self.with_full_shards(axis, len(devices)).copy_to_device(devices)
         return full.own_shard(axis).unshard(axis).only(axis, self.shape[axis])
 
     @property
     def is_own_shard(self) -> bool:
         """Whether this node takes each device's own part of its source."""
         return self.op is Ops.SHRINK and isinstance(self.device, tuple) and any(
-            r.arg[-1] is AxisType.DEVICE for r in self.src[1].ranges)  # type: ignore[attr-defined]
+            r.arg[-1] is AxisType.DEVICE for r in self.src[1].ranges)
 
     @property
     def sharding(self) -> tuple[tuple[int, Self], ...] | None:

@@ -95,7 +95,7 @@ class StorageMixin(NodeFields):
         if self.axis is None:
             return self.param(slot, self.dtype, self.shape or None, self.device)
         whole = self.param(slot, self.dtype, self.shard_shape, self.device).unshard(self.axis)
-        return whole.only(self.axis, self.shape[self.axis])  # type: ignore[no-any-return,attr-defined]
+        return whole.only(self.axis, self.shape[self.axis])
 
     @classmethod
     def placeholder(cls, shape: tuple[int, ...], dtype: DType, slot: int | None = None,

@@ -141,15 +141,20 @@ def _check(st: State, what: str, storage: Storage, index: Array, taking_part: Ar
     return index
 
 
-def load(result: int, dtype: DType, place: tuple[int, int, int], alt: int | None, gate: int | None) -> Step:
-    """Read storage; ``place`` is storage, index and lanes."""
+def _located(place: tuple[int, int, int]) -> Callable[[list[Any]], tuple[Storage, Array]]:
+    """A function from the values of a run to (storage, index of each lane) of ``place``: storage, index, lanes."""
     base, at, lanes = place
     along = np.arange(lanes)[None, :] if lanes > 1 else None
+    return lambda values: (values[base], values[at] if along is None else values[at] + along)
+
+
+def load(result: int, dtype: DType, place: tuple[int, int, int], alt: int | None, gate: int | None) -> Step:
+    """Read storage; ``place`` is storage, index and lanes."""
+    located = _located(place)
 
     def step(st: State) -> None:
         values = st.values
-        storage: Storage = values[base]
-        index = values[at] if along is None else values[at] + along
+        storage, index = located(values)
         gates: Array = None if gate is None else values[gate]
         taking_part = _taking_part(st, gates)
         index = _check(st, "load from", storage, index, taking_part)
@@ -165,13 +170,11 @@ def load(result: int, dtype: DType, place: tuple[int, int, int], alt: int | None
 
 def store(dtype: DType, place: tuple[int, int, int], value: int, gate: int | None) -> Step:
     """Write storage; ``place`` as for ``load``."""
-    base, at, lanes = place
-    along = np.arange(lanes)[None, :] if lanes > 1 else None
+    located = _located(place)
 
     def step(st: State) -> None:
         values = st.values
-        storage: Storage = values[base]
-        index = values[at] if along is None else values[at] + along
+        storage, index = located(values)
         taking_part = _taking_part(st, None if gate is None else values[gate])
         index = _check(st, "store to", storage, index, taking_part)
         if storage.offset is not None:
