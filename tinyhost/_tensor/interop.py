@@ -207,7 +207,7 @@ class InteropTensor(RealizeTensor):
         """
         from tinyhost._tensor import dlpack
         target = canonical_device(device)
-        if isinstance(x, cls):
+        if isinstance(x, RealizeTensor):
             return cls._from_tensor(x, target, copy)
         found = dlpack.take_capsule(_capsule_of(x))
         shared = cls._over(found, target)
@@ -233,12 +233,11 @@ class InteropTensor(RealizeTensor):
         return cls._copied(found, canonical_device(device)).uop
 
     @classmethod
-    def _from_tensor(cls, x: Self, target: Any, copy: bool | None) -> Self:
-        if copy:
-            return x.clone(target)
+    def _from_tensor(cls, x: Any, target: Any, copy: bool | None) -> Self:
         if copy is False and x.device != target:
             raise ExchangeError(f"a tensor on {x.device} reaches {target} by a copy only: leave copy=False out")
-        return x.detach().to(target)
+        given: Self = x.clone(target) if copy else x.detach().to(target)
+        return given
 
     @classmethod
     def _over(cls, found: dlpack.Import, device: Any) -> Self | None:
