@@ -101,3 +101,8 @@ class BufferizeOpts:
     device: str | tuple[str, ...] | int | None
     addrspace: AddrSpace = AddrSpace.GLOBAL
     removable: bool = True
+
+
+@dataclass(frozen=True)
+class HostCommand:
+    """The arg of a host command (INS) that says more than its name; ``hcq.commands`` has the kinds."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from tinyhost.dtype import ConstFloat, DType, Invalid, dtypes
 from tinyhost.ops import AddrSpace, AxisType, GroupOp, Ops
-from tinyhost.uop.info import BufferizeOpts, CallInfo, ParamArg
+from tinyhost.uop.info import BufferizeOpts, CallInfo, HostCommand, ParamArg
 from tinyhost.uop.kernel_info import KernelInfo, Opt, ProgramInfo
 
 Node = Any
@@ -102,7 +102,7 @@ def _is_opts(a: Any) -> bool:
 
 
 def _is_instruction(a: Any) -> bool:
-    return isinstance(a, str) or (isinstance(a, tuple) and len(a) >= 2 and isinstance(a[1], DType))
+    return isinstance(a, (str, HostCommand)) or (isinstance(a, tuple) and len(a) >= 2 and isinstance(a[1], DType))
 
 
 ARG_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
