@@ -322,7 +322,11 @@ NO_COLOR = ContextVar("NO_COLOR", "", "any text: no ANSI colors")
 TRACK_MATCH_STATS = ContextVar("TRACK_MATCH_STATS", 0, "1 counts and times rewrite rules, 2 keeps each rewrite")
 TRACEMETA = ContextVar("TRACEMETA", 1, "0 does not note the lines that build tensors, which errors name",
                        choices=(0, 1))
-PROFILE = ContextVar("PROFILE", 0, "1 records host and device events")
+PROFILE = ContextVar("PROFILE", 0, "1 records host and device events and writes a trace at exit, 2 prints sums too",
+                     choices=(0, 1, 2))
+PROFILE_PATH = ContextVar("PROFILE_PATH", "", "file of the trace, one in the folder of temporary files when empty")
+PROFILE_LIMIT = ContextVar("PROFILE_LIMIT", 500_000, "records a profile keeps; older ones are dropped", minimum=1)
+PERF = ContextVar("PERF", 0, "1 tells perf and GDB the names of kernels", choices=(0, 1))
 
 # Checks
 SPEC = ContextVar("SPEC", 0, "0 off, 1 checks graphs between stages, 2 checks each node", choices=(0, 1, 2))

@@ -32,6 +32,7 @@
     |-- FunctionError(RuntimeError)           a function reads what it was not given
     |-- ExchangeError(BufferError)            memory cannot be shared with another library
     |-- DownloadError(OSError)                a file of the network cannot be had
+    |-- ProfileError(OSError)                 a profile cannot be made or written
     `-- OutOfMemory(MemoryError)
 
     TinyhostWarning(UserWarning)
@@ -199,6 +200,10 @@ class ExchangeError(TinyhostError, BufferError):
 
 class DownloadError(TinyhostError, OSError):
     """A file of the network cannot be had, or arrived incomplete."""
+
+
+class ProfileError(TinyhostError, OSError):
+    """A script cannot be profiled, or its profile cannot be written where it should go."""
 
 
 class OutOfMemory(TinyhostError, MemoryError):

@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import Any, ClassVar, TypeVar
 
+from tinyhost.env import NO_COLOR
+
 T = TypeVar("T")
 
 
@@ -138,9 +140,12 @@ _ANSI = re.compile(r"\x1b\[(K|.*?m)")
 
 
 def colored(st: str, color: str | None, background: bool = False) -> str:
-    """``st`` in an ANSI colour; an upper-case name is the bright shade. None leaves the text alone."""
-    if color is None:
-        return st
+    """``st`` in an ANSI colour; an upper-case name is the bright shade. None and NO_COLOR leave the text alone."""
+    return st if color is None or NO_COLOR.value else painted(st, color, background)
+
+
+def painted(st: str, color: str, background: bool = False) -> str:
+    """``st`` in an ANSI colour whatever NO_COLOR says: for text that is kept, and printed through ``printable``."""
     code = 10 * background + 60 * (color.upper() == color) + 30 + _COLORS.index(color.lower())
     return f"\u001b[{code}m{st}\u001b[0m"
 
@@ -148,6 +153,11 @@ def colored(st: str, color: str | None, background: bool = False) -> str:
 def ansistrip(s: str) -> str:
     """``s`` without colour codes."""
     return _ANSI.sub("", s)
+
+
+def printable(s: str) -> str:
+    """``s`` as it is to be printed: without colour codes if NO_COLOR is set."""
+    return ansistrip(s) if NO_COLOR.value else s
 
 
 def ansilen(s: str) -> int:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from tinyhost._tensor.host import host_node, path_node
-from tinyhost._tensor.registry import track
+from tinyhost._tensor.registry import note_move, note_param, track
 from tinyhost._tensor.show import describe
 from tinyhost._tensor.views import Family, forget_exclusive
 from tinyhost.device import Device
@@ -64,22 +65,38 @@ def check_devices(op: Ops, nodes: tuple[UOp, ...]) -> None:
 class TensorCore(RandMixin):
     """A UOp in the hands of a user."""
 
-    __slots__ = ("uop", "grad", "is_param", "_family", "__weakref__")
-    uop: UOp
+    __slots__ = ("_uop", "grad", "_is_param", "_family", "__weakref__")
+    _uop: UOp
     grad: Any
-    is_param: bool | None  # None: nobody said, so a leaf gets a gradient where no parameter is marked
+    _is_param: bool | None
     _family: Family | None  # with its views; None while there are none
 
     def __init__(self, data: Any, device: DeviceLike = None, dtype: DTypeLike | None = None) -> None:
         dt = None if dtype is None else to_dtype(dtype)
         exchanged = self._exchanged(data, device)
-        self.uop = _node_from(data if exchanged is None else exchanged, device, dt)
+        self._uop = _node_from(data if exchanged is None else exchanged, device, dt)
         self.grad = self._family = None
-        self.is_param = None
+        self._is_param = None
         track(self)
         mark(self.uop)
         if isinstance(data, UOp):
             forget_exclusive(self.uop)
+
+    def _move(self, uop: UOp) -> None:
+        self._uop = uop
+        note_move(self)
+
+    def _mark(self, is_param: bool | None) -> None:
+        self._is_param = is_param
+        note_param(self, is_param)
+
+    if TYPE_CHECKING:
+        uop: UOp
+        is_param: bool | None
+    else:
+        uop = property(attrgetter("_uop"), _move, doc="The graph it stands for.")
+        is_param = property(attrgetter("_is_param"), _mark, doc="Whether it is a parameter; None: nobody said, so a "
+                            "leaf gets a gradient where no parameter is marked.")
 
     if TYPE_CHECKING:  # of StorageTensor, which stands above the classes that call them
         def to(self, device: DeviceLike) -> Self: ...
@@ -95,7 +112,7 @@ class TensorCore(RandMixin):
     def _wrap(cls, uop: UOp) -> Self:
         """A tensor over an existing node."""
         self = object.__new__(cls)
-        self.uop, self.grad, self.is_param, self._family = uop, None, None, None
+        self._uop, self.grad, self._is_param, self._family = uop, None, None, None
         track(self)
         mark(uop)
         return self
@@ -104,7 +121,7 @@ class TensorCore(RandMixin):
     def _unmarked(cls, uop: UOp) -> Self:
         """A tensor over a view or a literal, whose line in the program explains no error."""
         self = object.__new__(cls)
-        self.uop, self.grad, self.is_param, self._family = uop, None, None, None
+        self._uop, self.grad, self._is_param, self._family = uop, None, None, None
         track(self)
         return self
 

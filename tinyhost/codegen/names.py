@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from tinyhost.codegen.kernel import Kernel
-from tinyhost.helpers import colored
+from tinyhost.helpers import painted
 from tinyhost.ops import AxisType
 
 _COLORS = {AxisType.DEVICE: "green", AxisType.GLOBAL: "blue", AxisType.WARP: "CYAN", AxisType.LOCAL: "cyan",
@@ -22,5 +22,6 @@ def kernel_name(k: Kernel) -> str:
             else f"{a.size.src[2].arg}"
         )
         color = "BLUE" if a.kind is AxisType.GLOBAL and k.dont_use_locals else _COLORS.get(a.kind)
-        out += colored("_", "BLACK") + colored(size, color)
+        # NO_COLOR must not change the name: it is part of cached programs
+        out += painted("_", "BLACK") + (painted(size, color) if color else size)
     return out

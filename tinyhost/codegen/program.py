@@ -28,6 +28,7 @@ from tinyhost.codegen.simplify import hoist_gates, simplify_kernel
 from tinyhost.codegen.stage import SCRATCH
 from tinyhost.env import DEBUG, NOOPT, SPEC
 from tinyhost.ops import AddrSpace, Ops
+from tinyhost.profiling import cpu_profile
 from tinyhost.renderer.base import Renderer
 from tinyhost.uop import KernelInfo, ParamArg, PatternMatcher, ProgramInfo, UOp, graph_rewrite
 
@@ -52,7 +53,8 @@ def to_program(ast: UOp, renderer: Renderer, rewrites: Rewrites | None = None) -
     source = renderer.render(_sink_last(uops, sink))
     if DEBUG.value >= 5:
         print(source)
-    binary = renderer.compiler.compile(source)
+    with cpu_profile("compile", category="compile"):
+        binary = renderer.compiler.compile(source)
     return UOp(
         Ops.PROGRAM,
         (sink, UOp(Ops.LINEAR, tuple(uops)), UOp(Ops.SOURCE, (), source), UOp(Ops.BINARY, (), binary)),

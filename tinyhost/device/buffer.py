@@ -16,10 +16,11 @@ import numpy as np
 from tinyhost.device.multibuffer import MultiBuffer
 from tinyhost.device.registry import Device
 from tinyhost.dtype import DType, _from_np_dtype, _to_np_dtype, dtypes
-from tinyhost.env import MAX_BUFFER_SIZE
+from tinyhost.env import MAX_BUFFER_SIZE, PROFILE
 from tinyhost.errors import ExchangeError, OutOfMemory
 from tinyhost.helpers import GlobalCounters, size_to_str
 from tinyhost.ops import AddrSpace, Ops
+from tinyhost.profiling import record_memory
 from tinyhost.uop import UOp
 from tinyhost.uop.info import ParamArg
 from tinyhost.uop.services import register
@@ -284,6 +285,8 @@ def _account(device: str, nbytes: int) -> None:
     with _lock:
         GlobalCounters.mem_used += nbytes
         per[device] = per.get(device, 0) + nbytes
+        if PROFILE.value:
+            record_memory(device, per[device])
 
 
 # *** BUFFER nodes ***

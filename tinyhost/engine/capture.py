@@ -1,15 +1,20 @@
 """Recording what runs: while a Capture is active, every executed plan is kept with its buffers, for replay.
 
-Knows plans and buffers only. One capture may be active in a thread at a time.
+Knows plans and buffers only. Storage that had content before is kept alive; storage that the recorded plans gave its
+first content is not, so what dies with the last tensor over it is known to be nobody's. One capture may be active in a
+thread at a time.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
+import weakref
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import local
 from typing import TYPE_CHECKING
 
+from tinyhost.device import Buffer
+from tinyhost.device.multibuffer import MultiBuffer, parts_of
 from tinyhost.uop.storage import next_buffer_slot
 
 if TYPE_CHECKING:
@@ -17,9 +22,39 @@ if TYPE_CHECKING:
     from tinyhost.uop import UOp
 
 
+class Fresh:
+    """Storage without content before what was recorded, known without being kept alive.
+
+    ``device`` (one or several), ``size`` and ``dtype`` are those of the storage.
+    """
+
+    def __init__(self, storage: Buffer | MultiBuffer) -> None:
+        self.device, self.size, self.dtype = storage.device, storage.size, storage.dtype
+        self._whole = weakref.ref(storage)
+        self._parts = [weakref.ref(part) for part in parts_of(storage)]
+
+    def is_of(self, storage: Buffer | MultiBuffer) -> bool:
+        """Whether it stands for this storage."""
+        return self._whole() is storage
+
+    def is_gone(self) -> bool:
+        """Whether nothing refers to any of it any more."""
+        return all(ref() is None for ref in self._parts)
+
+    def storage(self) -> Buffer | MultiBuffer:
+        """The storage; parts that nothing refers to any more are new ones, without content."""
+        if (whole := self._whole()) is not None:
+            return whole
+        devices = self.device if isinstance(self.device, tuple) else (self.device,)
+        parts = [ref() or Buffer(d, self.size, self.dtype) for ref, d in zip(self._parts, devices)]
+        out = MultiBuffer(parts) if isinstance(self.device, tuple) else parts[0]
+        self._whole, self._parts = weakref.ref(out), [weakref.ref(p) for p in parts]
+        return out
+
+
 @dataclass
 class Capture:
-    """The plans executed while it was active: arguments (temporaries stay alive), and the variables' values.
+    """The plans executed while it was active: arguments, and the variables' values.
 
     ``outside`` are graphs that existed before: they are computed once, and their computation is not recorded.
     ``before`` are blocks of buffer numbers (first, last) that were given out before or meanwhile, not by what is
@@ -29,10 +64,17 @@ class Capture:
     outside: "dict[UOp, None]" = field(default_factory=dict)
     items: "list[tuple[Bound, dict[str, int]]]" = field(default_factory=list)
     before: list[tuple[int, int]] = field(default_factory=list)
+    _fresh: dict[int, Fresh | None] = field(default_factory=dict)  # by id of the storage
 
-    def record(self, bound: "Bound", var_vals: dict[str, int]) -> None:
-        """Keep one executed plan."""
-        self.items.append((bound, var_vals))
+    def record(self, bound: "Bound", empty: Collection[int], var_vals: dict[str, int]) -> None:
+        """Keep one executed plan; the parameters ``empty`` had no content before."""
+        params: list[Buffer | MultiBuffer | Fresh] = []
+        for i, p in enumerate(bound.params):
+            known = self._fresh.get(id(p))
+            if known is None or not known.is_of(p):  # another one may have had this address
+                known = self._fresh[id(p)] = Fresh(p) if i in empty else None
+            params.append(known or p)
+        self.items.append((type(bound)(bound.plan, params), var_vals))
 
     def made(self, buffer: "UOp") -> bool:
         """Whether a BUFFER node was made by what was recorded."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from tinyhost.env import CACHEDIR, CACHELEVEL, DEBUG
 from tinyhost.errors import CacheWarning
 from tinyhost.files import atomic_file
+from tinyhost.profiling import cpu_profile
 
 _MAGIC = b"TINYHOST1\n"
 _DIGEST = hashlib.sha256().digest_size
@@ -73,6 +74,7 @@ def _path(root: Path, kind: str, key: str) -> Path:
     return root / kind / name[:2] / name
 
 
+@cpu_profile("cache lookup", category="cache")
 def get(kind: str, key: str, level: int = 1) -> bytes | None:
     """The entry, None when there is none or it is damaged."""
     if CACHELEVEL.value < level or (root := _folder()) is None:

@@ -45,6 +45,12 @@ class Launch:
     device: str
     args: tuple[Arg, ...]
 
+    @property
+    def writes(self) -> tuple[int, ...]:
+        """Positions in ``args`` that it writes."""
+        info = self.kernel.info
+        return tuple([info.globals.index(slot) for slot in info.outs])
+
 
 @dataclass(frozen=True)
 class Copy:
@@ -52,6 +58,16 @@ class Copy:
 
     dest: Arg
     src: Arg
+
+    @property
+    def args(self) -> tuple[Arg, ...]:
+        """Both: destination, source."""
+        return self.dest, self.src
+
+    @property
+    def writes(self) -> tuple[int, ...]:
+        """Positions in ``args`` that it writes."""
+        return (0,)
 
 
 @dataclass(frozen=True)
@@ -145,9 +161,7 @@ class _Planner:
     def _written(self) -> tuple[int, ...]:
         out: dict[int, None] = {}
         for step in self.steps:
-            written = [step.dest] if isinstance(step, Copy) else [step.args[step.kernel.info.globals.index(slot)]
-                                                                  for slot in step.kernel.info.outs]
-            out.update((a.index, None) for a in written if not a.temp)
+            out.update((a.index, None) for a in [step.args[i] for i in step.writes] if not a.temp)
         return tuple(out)
 
 

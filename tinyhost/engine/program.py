@@ -15,9 +15,11 @@ from tinyhost.codegen import to_program
 from tinyhost.device import Device, Program, TinyELF, renderer_of
 from tinyhost.engine import codec, diskcache
 from tinyhost.engine.version import code_version
-from tinyhost.env import CCACHE, DEBUG, codegen_values
+from tinyhost.env import CCACHE, DEBUG, PROFILE, codegen_values
+from tinyhost.helpers import ansistrip
 from tinyhost.ops import AddrSpace, Ops
 from tinyhost.plugin.hooks import hooks
+from tinyhost.profiling import cpu_profile, record_program
 from tinyhost.renderer.base import Renderer
 from tinyhost.uop import ProgramInfo, UOp
 
@@ -67,7 +69,10 @@ def signature_of(program: UOp) -> tuple[tuple[str | None, int, Any, tuple[int, .
 def _compile(ast: UOp, renderer: Renderer) -> Kernel:
     start = time.perf_counter()
     target = renderer.target
-    program = to_program(ast, renderer, lambda stage: hooks().call("tinyhost_rewrites", stage=stage, target=target))
+    with cpu_profile("codegen", category="codegen") as event:
+        program = to_program(ast, renderer, lambda stage: hooks().call("tinyhost_rewrites", stage=stage, target=target))
+        if event is not None:
+            event.args["kernel"] = ansistrip(program.arg.name)
     counters.compiled += 1
     info: ProgramInfo = program.arg
     source, binary = program.src[2].arg, program.src[3].arg
@@ -122,6 +127,8 @@ def get_program(kernel: Kernel, device: str) -> Program:
     program = _loaded.get(key)
     if program is None:
         program = Device[device].load(kernel.elf)
+        if PROFILE.value:
+            record_program(device, ansistrip(kernel.info.name), kernel.elf.lib)
         with _lock:
             program = _loaded.setdefault(key, program)
     return program

@@ -1,7 +1,7 @@
 """Execution: a plan runs on buffers.
 
 ``run(plan, params, var_vals)`` looks up buffers and launches. Storage of temporaries is made at the start of their
-first step and given back after their last one, or kept where a capture records the run.
+first step and given back after their last one.
 """
 from __future__ import annotations
 
@@ -9,20 +9,26 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from tinyhost.device import Buffer
+from tinyhost.device import Buffer, caps_of
 from tinyhost.device.multibuffer import MultiBuffer, parts_of
-from tinyhost.engine.capture import recorder
+from tinyhost.engine.capture import Fresh, recorder
 from tinyhost.engine.plan import Arg, Copy, Launch, Plan
-from tinyhost.env import DEBUG
-from tinyhost.helpers import GlobalCounters, ansilen, colored, time_to_str
+from tinyhost.env import DEBUG, PROFILE
+from tinyhost.helpers import GlobalCounters, ansilen, ansistrip, colored, printable, time_to_str
+from tinyhost.profiling import cpu_profile, record_launch
 
 
 class Bound:
     """A plan's arguments as buffers: given parameters, and storage of temporaries made at first use."""
 
-    def __init__(self, plan: Plan, params: Sequence[Buffer | MultiBuffer]) -> None:
-        self.plan, self.params = plan, params
+    def __init__(self, plan: Plan, params: Sequence[Buffer | MultiBuffer | Fresh]) -> None:
+        self.plan, self.held = plan, params
         self.storage: list[Buffer | None] = [None] * len(plan.storage)
+
+    @property
+    def params(self) -> list[Buffer | MultiBuffer]:
+        """The storage of the parameters."""
+        return [p.storage() if isinstance(p, Fresh) else p for p in self.held]
 
     def buffer(self, arg: Arg) -> Buffer:
         """The buffer of one argument."""
@@ -31,7 +37,8 @@ class Bound:
 
     def param(self, arg: Arg) -> Buffer:
         """The whole buffer of a parameter, that of one device where it has several."""
-        buf = self.params[arg.index]
+        held = self.held[arg.index]
+        buf = held.storage() if isinstance(held, Fresh) else held
         if isinstance(buf, MultiBuffer):
             assert arg.device is not None
             return buf.lane(arg.device)
@@ -53,16 +60,21 @@ def run(plan: Plan, params: Sequence[Buffer | MultiBuffer], var_vals: dict[str, 
             b.make_writable()
     bound = Bound(plan, params)
     capture = recorder.active()
+    empty = {i for i, p in enumerate(params) if _is_empty(p)} if capture is not None else set()
     for i, step in enumerate(plan.steps):
         if isinstance(step, Copy):
             run_copy(bound.buffer(step.dest), bound.buffer(step.src), do_update_stats)
         else:
             run_launch(step, [bound.buffer(a).get_buf() for a in step.args], var_vals, do_update_stats)
-        if capture is None:
-            for index in plan.frees.get(i, ()):
-                bound.storage[index] = None
+        for index in plan.frees.get(i, ()):
+            bound.storage[index] = None
     if capture is not None:
-        capture.record(bound, dict(var_vals))
+        capture.record(Bound(plan, params), empty, dict(var_vals))
+
+
+def _is_empty(storage: Buffer | MultiBuffer) -> bool:
+    """Whether storage has no content yet; a file has what is in it."""
+    return not any(p.is_allocated() or caps_of(p.device).storage_only for p in parts_of(storage))
 
 
 def sizes(size: tuple[Any, ...] | None, var_vals: dict[str, int]) -> tuple[int, ...] | None:
@@ -75,10 +87,11 @@ def run_launch(step: Launch, opaques: Sequence[Any], var_vals: dict[str, int], s
     info = step.kernel.info
     seconds = step.program(*opaques, global_size=sizes(info.global_size, var_vals) or (1, 1, 1),
                            local_size=sizes(info.local_size, var_vals), vals=info.vals(var_vals) if info.vars else (),
-                           wait=DEBUG.value >= 2)
+                           wait=DEBUG.value >= 2 or PROFILE.value > 0)
     if stats:
         est = info.estimates
-        count(step.device, info.name, len(opaques), number(est.ops, var_vals), number(est.mem, var_vals), seconds)
+        count(step.device, info.name, len(opaques), number(est.ops, var_vals), number(est.mem, var_vals), seconds,
+              info.global_size, var_vals)
 
 
 def number(x: Any, var_vals: dict[str, int]) -> int:
@@ -89,14 +102,20 @@ def number(x: Any, var_vals: dict[str, int]) -> int:
 def run_copy(dest: Buffer, src: Buffer, stats: bool) -> None:
     """Copy between buffers of one size."""
     start = time.perf_counter()
-    dest.copy_from(src)
+    with cpu_profile("copy", is_copy=True, category="copy"):
+        dest.copy_from(src)
     if stats:
         name = colored(f"copy {dest.nbytes:10d}, {dest.device[:7]:>7s} <- {src.device[:7]:7s}", "yellow")
         count(dest.device, name, 2, 0, dest.nbytes, time.perf_counter() - start)
 
 
-def count(device: str, name: str, nargs: int, ops: int, mem: int, seconds: float | None) -> None:
-    """Add one step to the counters; from DEBUG=2 on, print its line."""
+def count(device: str, name: str, nargs: int, ops: int, mem: int, seconds: float | None,
+          size: tuple[Any, ...] | None = None, var_vals: dict[str, int] | None = None) -> None:
+    """Add one step that just ended, a copy if it has no ``size``, to the counters and to the profile; from DEBUG=2 on,
+    print its line."""
+    if PROFILE.value:
+        plain = " ".join(ansistrip(name).split())
+        record_launch(device, plain, seconds, sizes(size, var_vals or {}) or (), ops, mem, size is None)
     g = GlobalCounters
     g.kernel_count += 1
     g.global_ops += ops
@@ -104,6 +123,7 @@ def count(device: str, name: str, nargs: int, ops: int, mem: int, seconds: float
     if seconds is not None:
         g.time_sum_s += seconds
     if DEBUG.value >= 2:
+        name = printable(name)
         line = f"*** {device[:7]:7s} {g.kernel_count:4d} {name}{' ' * max(0, 46 - ansilen(name))} arg {nargs:2d} " \
                f"mem {g.mem_used / 1e9:6.2f} GB"
         if seconds is not None:

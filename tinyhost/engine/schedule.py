@@ -14,6 +14,7 @@ from tinyhost.engine import codec, diskcache
 from tinyhost.engine.version import code_version
 from tinyhost.env import DEBUG, SCACHE, codegen_values
 from tinyhost.ops import Ops
+from tinyhost.profiling import cpu_profile
 from tinyhost.schedule import create_linear
 from tinyhost.uop import UOp
 
@@ -67,7 +68,8 @@ def get_linear(sink: UOp) -> UOp:
 
 def _make(sink: UOp) -> UOp:
     counters.scheduled += 1
-    linear = create_linear(sink, caps_of)
+    with cpu_profile("schedule", category="schedule"):
+        linear = create_linear(sink, caps_of)
     if DEBUG.value >= 1:
         print(f"scheduled {len(linear.src)} kernels and copies from {len(sink.toposort())} nodes")
     return linear

@@ -66,7 +66,7 @@ def _restored(version: Version, demands: list[Demand], bound: dict[str, UOp], re
     given: list[Buffer | MultiBuffer] = [buffer_of(u) for u in nodes[:inputs]] + [o.buffer for o in outputs]
     places = {UOp.param(i, u.dtype, (u.arg.size,), u.device): u if i < inputs else outputs[i - inputs].slot
               for i, u in enumerate(nodes)}
-    return Captured(demands, Replay.from_recorded(recorded, given), nodes[:inputs], bound, outputs,
+    return Captured(demands, Replay.from_recorded(recorded), nodes[:inputs], bound, outputs,
                     rebuilt(ret, lambda x: with_nodes(x, places)))
 
 

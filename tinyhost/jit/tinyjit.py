@@ -20,11 +20,12 @@ from tinyhost.device.buffer import from_buffer
 from tinyhost.device.multibuffer import MultiBuffer, parts_of
 from tinyhost.engine.capture import Capture, recorder
 from tinyhost.engine.replay import Replay
-from tinyhost.env import JIT
+from tinyhost.env import JIT, PROFILE
 from tinyhost.errors import JitError
 from tinyhost.jit.arguments import Inputs, check, leaves, met, rebuilt
 from tinyhost.jit.captured import Captured, Version, with_nodes
 from tinyhost.jit.results import Output, outputs_of, result_tensor
+from tinyhost.profiling import cpu_profile
 from tinyhost.realization import lazy_graphs, realize, settle, waiting_stores
 from tinyhost.tensor import Tensor
 from tinyhost.uop import Ops, UOp
@@ -103,6 +104,12 @@ class TinyJit(Generic[R]):
         if recorder.active() is not None:
             raise JitError("having TinyJit inside another TinyJit is not supported: the outer one captures both, so "
                            "call the plain function inside")
+        if not PROFILE.value:
+            return self._counted(args, kwargs)
+        with cpu_profile(f"TinyJit {self._name}", category="TinyJit"):
+            return self._counted(args, kwargs)
+
+    def _counted(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         with self._lock:
             inputs = Inputs(args, kwargs)
             ret = self._called(inputs, args, kwargs) if JIT.value else self._run(args, kwargs)[0]

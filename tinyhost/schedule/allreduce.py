@@ -56,14 +56,14 @@ def _ring(op: Ops, flat: Sequence[UOp], devices: Sequence[str]) -> list[UOp]:
     count = len(flat)
     received: list[list[UOp]] = [[] for _ in flat]
     for i, span in enumerate(chunks(flat[0].shape[0], count)):
-        chunk = cut(flat[i], 0, span)
-        for step in range(1, count):
+        chunk = cut(flat[(i + 1) % count], 0, span)
+        for step in range(2, count + 1):
             here = (i + step) % count
             chunk = UOp(op, (moved(chunk, devices[here]), cut(flat[here], 0, span)))
-        chunk, last = UOp(Ops.CONTIGUOUS, (chunk,)), (i + count - 1) % count
-        received[last].append(chunk)
+        chunk = UOp(Ops.CONTIGUOUS, (chunk,))  # on device i
+        received[i].append(chunk)
         for step in range(1, count):
-            here = (last + step) % count
+            here = (i + step) % count
             chunk = moved(chunk, devices[here])
             received[here].append(chunk)
     return [joined(parts, 0) for parts in received]

@@ -15,6 +15,7 @@ from tinyhost.env import ALLREDUCE_CAST
 from tinyhost.errors import ScheduleError
 from tinyhost.helpers import prod
 from tinyhost.schedule.allreduce import allreduce
+from tinyhost.schedule.demand import narrow_copies
 from tinyhost.schedule.lanes import Lanes, Span, covered, cut, everywhere, moved, on_lane, part, shard_spans, whole
 from tinyhost.schedule.storage import is_storage, storage_root
 from tinyhost.uop import AddrSpace, GroupOp, Ops, ParamArg, UOp
@@ -43,7 +44,7 @@ def lower_devices(sink: UOp) -> UOp:
             new[u] = UOp(u.op, src, u.arg, u.tag)  # type: ignore[arg-type]
     out = new.get(sink, sink)
     assert isinstance(out, UOp)
-    return out
+    return narrow_copies(out)
 
 
 # *** operands ***
@@ -286,12 +287,9 @@ def _shrink(u: UOp, src: Values) -> Value:
 
 
 def _own_part(x: Lanes, i: int, box: tuple[tuple[Any, Any], ...]) -> UOp:
-    """The lane's own part of a value; of a copy, only that part is copied."""
+    """The lane's own part of a value."""
     if x.axis is None:
-        node = x.node(i)
-        if node.op is Ops.COPY:
-            return moved(node.src[0]._mop(Ops.SHRINK, box), x.devices[i])
-        return node._mop(Ops.SHRINK, box)
+        return x.node(i)._mop(Ops.SHRINK, box)
     shape = x.node(x.filled()[0]).shape
     axis = next((k for k, (o, n) in enumerate(box) if k != x.axis and n != shape[k]), x.axis)
     return part(x, x.devices[i], axis, (box[axis][0], sum(box[axis])))
