@@ -1,12 +1,13 @@
 """One call that forgets what a process collects while it runs.
 
-Schedules, plans, loaded programs, counters, random state, kept gradients' graphs and device choices start anew. Live
-tensors keep their values, opened devices stay open, and what is on disk stays there.
+Schedules, plans, loaded programs, counters, recorded events, random state, kept gradients' graphs and device choices
+start anew. Live tensors keep their values, opened devices stay open, and what is on disk stays there.
 """
 from __future__ import annotations
 
 import time
 
+from tinyhost import profiling
 from tinyhost._tensor import history
 from tinyhost.device import Device
 from tinyhost.engine import diskcache, plan, program, schedule
@@ -19,6 +20,7 @@ def reset() -> None:
     for part in (schedule, plan, program, diskcache):
         part.reset()
     GlobalCounters.reset()
+    profiling.reset()
     history.clear()
     state.reseed(int(time.time()))
     Device.reset()

@@ -376,6 +376,9 @@ LRU = ContextVar("LRU", 1, "0 gives freed buffers back at once")
 NO_MEMORY_PLANNER = ContextVar("NO_MEMORY_PLANNER", 0, "1 gives each temporary buffer its own memory")
 MAX_BUFFER_SIZE = ContextVar("MAX_BUFFER_SIZE", 0, "bytes of the largest buffer, 0 for the device's limit", minimum=0)
 NULL_ALLOW_COPYOUT = ContextVar("NULL_ALLOW_COPYOUT", 0, "1 lets NULL buffers be read; what is read is not defined")
+HCQ2 = ContextVar("HCQ2", 0, "1 submits captured graphs by compiled code, 0 from Python", choices=(0, 1))
+HCQDEV_WAIT_TIMEOUT_MS = ContextVar("HCQDEV_WAIT_TIMEOUT_MS", 30_000,
+                                    "milliseconds without progress after which a device counts as hung", minimum=1)
 ALLOW_DEVICE_USAGE = ContextVar("ALLOW_DEVICE_USAGE", 1, "0 makes opening a device an error")
 
 # Caches

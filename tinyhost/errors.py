@@ -9,6 +9,7 @@
     |   |-- DeviceAmbiguous(ValueError)       more than one installed distribution offers it
     |   |-- DeviceUnavailable                 installed, but it does not open here (driver, hardware, library)
     |   |-- DeviceUsageError                  ALLOW_DEVICE_USAGE=0 forbids opening devices
+    |   |-- DeviceTimeout(TimeoutError)       a device made no progress for too long
     |   `-- KernelFault                       a kernel ended with a fault of the hardware, or does not end
     |-- RendererError(RuntimeError)
     |   |-- RendererNotFound(ValueError)      the device has no renderer of that name
@@ -108,6 +109,10 @@ class DeviceUnavailable(DeviceError):
 
 class DeviceUsageError(DeviceError):
     """``ALLOW_DEVICE_USAGE=0`` forbids opening devices."""
+
+
+class DeviceTimeout(DeviceError, TimeoutError):
+    """A device made no progress for as long as HCQDEV_WAIT_TIMEOUT_MS allows."""
 
 
 class KernelFault(DeviceError):

@@ -10,14 +10,14 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from tinyhost._tensor import history
-from tinyhost._tensor.registry import live_tensors
+from tinyhost._tensor.registry import lazy_tensors, live_params
 from tinyhost._tensor.views import family_of
 from tinyhost.device import Buffer, Device, caps_of
 from tinyhost.device.buffer import buffer_of, has_storage
 from tinyhost.device.multibuffer import MultiBuffer
 from tinyhost.engine.capture import recorder
 from tinyhost.engine.effects import Effects
-from tinyhost.engine.hazards import STORED, VIEWS, is_storage, overwritten, readers, under_views
+from tinyhost.engine.hazards import STORED, is_storage, overwritten, readers, under_views
 from tinyhost.engine.plan import plan_of
 from tinyhost.engine.realize import run
 from tinyhost.engine.schedule import get_linear
@@ -30,23 +30,6 @@ if TYPE_CHECKING:
     from tinyhost._tensor.core import TensorCore
 
 
-def _lazy(params: set[UOp] | None = None) -> list[tuple[TensorCore, UOp]]:
-    """Live tensors that are no views of buffers, with their graphs; what parameters stand on goes into ``params``.
-
-    One walk over all tensors of the process at each realization, so it is written out.
-    """
-    lazy: list[tuple[TensorCore, UOp]] = []
-    for t in live_tensors():
-        u = base = t.uop
-        while base.op in VIEWS:
-            base = base.src[0]
-        if base.op is not Ops.BUFFER:
-            lazy.append((t, u))
-        if params is not None and t.is_param:
-            params.add(base)
-    return lazy
-
-
 def _with_readers(roots: dict[UOp, None]) -> tuple[dict[UOp, None], set[UOp]]:
     """``roots`` and, in front, live values that must be computed with their stores; what is overwritten."""
     values: list[UOp] | None = None
@@ -56,7 +39,7 @@ def _with_readers(roots: dict[UOp, None]) -> tuple[dict[UOp, None], set[UOp]]:
         if not old:
             return roots, old
         if values is None:
-            values = list({_root(t): None for t, u in _lazy() if u.device is not None})
+            values = list({_root(t): None for t, u in lazy_tensors() if u.device is not None})
         computed = {u for u in below if u.op in STORED} | roots.keys()
         more = readers([u for u in values if u not in roots], old, computed)
         if not more:
@@ -87,10 +70,8 @@ def _compute(roots: dict[UOp, None], do_update_stats: bool = True) -> dict[UOp, 
         raise
     history.forget(old)
     if effects.becomes:
-        params: set[UOp] = set()
-        lazy = _lazy(params)
-        history.remember(effects.becomes, params, old)
-        _substitute_live(lazy, effects.becomes)
+        history.remember(effects.becomes, {under_views(t.uop) for t in live_params()}, old)
+        _substitute_live(lazy_tensors(), effects.becomes)
     return effects.becomes
 
 
@@ -129,22 +110,38 @@ def _root(t: TensorCore) -> UOp:
     return base if any(o is not t and under_views(o.uop) is base for o in family_of(t)) else t.uop
 
 
+def root_state(t: TensorCore) -> UOp:
+    """What to compute for ``t``, of a state of storage without the views around."""
+    root = _root(t)
+    return base if (base := under_views(root)).op is Ops.AFTER else root
+
+
 def lazy_graphs() -> dict[UOp, None]:
     """What live tensors stand for and is not computed yet: values, and states of storage without the views around."""
-    roots = [_root(t) for t, u in _lazy() if u.device is not None]
-    return {base if (base := under_views(u)).op is Ops.AFTER else u: None for u in roots}
+    return {root_state(t): None for t, u in lazy_tensors() if u.device is not None}
 
 
-def waiting_stores() -> dict[UOp, TensorCore]:
-    """States of storage that exist only as graphs so far, each with a live tensor that shows it."""
-    return {base: t for t, u in _lazy() if (base := under_views(u)).op is Ops.AFTER and not base.is_bound_var}
+def is_lazy(t: TensorCore) -> bool:
+    """Whether a tensor stands for something to compute."""
+    return t.uop.device is not None and under_views(t.uop).op is not Ops.BUFFER
+
+
+def is_stored(t: TensorCore) -> bool:
+    """Whether a tensor shows storage in a state that exists only as a graph so far."""
+    base = under_views(t.uop)
+    return base.op is Ops.AFTER and not base.is_bound_var
+
+
+def is_settled() -> bool:
+    """Whether nothing waits that ``settle`` could have to compute or forget."""
+    return not history.readers_known() and not [t for t, u in lazy_tensors() if u.device is not None]
 
 
 def settle(used: Collection[Buffer | MultiBuffer], written: Collection[Buffer | MultiBuffer]) -> None:
     """Before code outside of this module reads ``used`` and writes ``written`` (owners of memory): run the stores
     that wait for any of them, and compute what still reads what will be written."""
     history.forget([u for u in history.readers_known() if has_storage(u) and buffer_of(u).base in written])
-    lazy = list({_root(t): None for t, u in _lazy() if u.device is not None})
+    lazy = list({_root(t): None for t, u in lazy_tensors() if u.device is not None})
     if not lazy:
         return
     below = UOp.sink(*lazy).toposort(enter_calls=False)

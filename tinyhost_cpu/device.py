@@ -7,13 +7,20 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tinyhost.plugin.v1 import Compiled, DeviceSpec, Program, Target, TinyELF
 from tinyhost_cpu.code import Segment
 from tinyhost_cpu.memory import CPUAllocator, Memory
-from tinyhost_cpu.native.layout import argument_words
+from tinyhost_cpu.native.layout import NONE, argument_words
 from tinyhost_cpu.workers import pool
+
+if TYPE_CHECKING:
+    from tinyhost.hcq.device import Queues
+
+T = TypeVar("T")
 
 
 class CPUProgram(Program):
@@ -23,7 +30,7 @@ class CPUProgram(Program):
 
     def __init__(self, dev: "CPUDevice", elf: TinyELF) -> None:
         super().__init__(dev, elf)
-        self.segment = Segment(elf.lib)
+        self.segment = Segment(elf.lib, elf.name)
         self._buffers = sum(name is None for name, _, _, _ in elf.signature)
         arenas = [(i, dtype.itemsize * math.prod(shape)) for i, (name, _, dtype, shape) in enumerate(elf.signature)
                   if name is not None and shape != ()]
@@ -31,7 +38,7 @@ class CPUProgram(Program):
             raise ValueError(f"kernel {elf.name} asks for {len(arenas)} scratch arenas; a CPU kernel has one")
         if floats := [name for name, _, dtype, shape in elf.signature if shape == () and dtype.is_float]:
             raise ValueError(f"kernel {elf.name} takes float scalars {floats}; a CPU kernel takes integers")
-        self._scratch_at, self._scratch_bytes = arenas[0] if arenas else (-1, 0)
+        self.scratch_at, self.scratch_bytes = arenas[0] if arenas else (-1, 0)
 
     def __call__(self, *bufs: Memory, global_size: tuple[int, ...] = (1, 1, 1),
                  local_size: tuple[int, ...] | None = None, vals: tuple[int | None, ...] = (),
@@ -40,18 +47,22 @@ class CPUProgram(Program):
             raise TypeError(f"kernel {self.elf.name} takes {self._buffers} buffers, got {len(bufs)}")
         start = time.perf_counter() if wait else 0.0
         addresses = [b.address for b in bufs]
+        words = self.arranged(addresses, [0 if v is None else v for v in vals])
         if None in vals and global_size[0] > 1:
-            words = [self._words(addresses, vals, core) for core in range(global_size[0])]
-            pool().run(self.elf.name, self.segment.address, words)
+            pool().run(self.elf.name, self.segment.address, words, global_size[0],
+                       len(words) - len(vals) + vals.index(None), self.scratch_at if self.scratch_at >= 0 else NONE,
+                       self.scratch_bytes)
         else:
-            pool().call(self.elf.name, self.segment.address, self._words(addresses, vals, 0))
+            if self.scratch_at >= 0:
+                words[self.scratch_at] = pool().scratch(self.scratch_bytes)
+            pool().call(self.elf.name, self.segment.address, argument_words(words))
         return time.perf_counter() - start if wait else None
 
-    def _words(self, addresses: list[int], vals: tuple[int | None, ...], core: int) -> Any:
-        """Arguments of one thread's part; None among the scalars is its number."""
-        if (at := self._scratch_at) >= 0:
-            addresses = [*addresses[:at], pool().scratch(core, self._scratch_bytes), *addresses[at:]]
-        return argument_words([*addresses, *[core if v is None else v for v in vals]])
+    def arranged(self, buffers: Sequence[T | int], scalars: Sequence[T | int]) -> list[T | int]:
+        """Arguments in order; at ``scratch_at``, if that is not -1, the place of the thread's scratch memory is 0."""
+        if (at := self.scratch_at) >= 0:
+            return [*buffers[:at], 0, *buffers[at:], *scalars]
+        return [*buffers, *scalars]
 
 
 class CPUDevice(Compiled):
@@ -62,3 +73,9 @@ class CPUDevice(Compiled):
     def __init__(self, name: str, target: Target, spec: DeviceSpec) -> None:
         super().__init__(name, target, spec)
         self.allocator: Any = CPUAllocator(self)
+
+    @cached_property
+    def queues(self) -> "Queues | None":  # type: ignore[override]
+        """Runs captured graphs without Python between the kernels."""
+        from tinyhost_cpu.queue import queues_of  # what no eager launch needs
+        return queues_of(self.name)

@@ -1,7 +1,7 @@
 """Calls of kernels on Python threads, for hosts without workers of generated code.
 
-The interface is ``native.pool.Pool``'s: ``call`` on this thread, ``run`` on several at once, ``scratch`` for a kernel's
-arena. Generated code holds no Python lock, so threads around it run in parallel. Faults end the process.
+The interface is ``native.pool.Pool``'s without packets: ``call`` on this thread, ``run`` on several at once, ``scratch``
+for a kernel's arena. Generated code holds no Python lock, so threads around it run in parallel. Faults end the process.
 """
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from tinyhost_cpu.memory import Memory, allocate
+from tinyhost_cpu.native.layout import NONE, argument_words
 
 Task = tuple[Callable[[], None], "_Join"]
 
@@ -24,6 +25,8 @@ class _Join:
         self._left = parts
         self._lock = threading.Lock()
         self._done = threading.Event()
+        if not parts:
+            self._done.set()
         self.failure: BaseException | None = None
 
     def finish(self, failure: BaseException | None) -> None:
@@ -54,50 +57,50 @@ class PortablePool:
     def forget(self) -> None:
         """In a forked child: the threads of the parent are not here."""
         self._queues: list[SimpleQueue[Task]] = []
-        self._arenas: list[list[Memory]] = []
         self._lock = threading.Lock()
         self._own = _Scratch()
 
-    def stop(self) -> None:
-        """Nothing to do: the threads end with the process."""
-
-    def scratch(self, core: int, size: int) -> int:
-        """Address of at least ``size`` bytes that only the calling thread, or worker ``core``, uses."""
-        if core == 0:
-            if self._own.memory is None or self._own.memory.size < size:
-                self._own.memory = allocate(size)
-            return self._own.memory.address
-        with self._lock:
-            while len(self._arenas) < core:
-                self._arenas.append([])
-            return larger_arena(self._arenas[core - 1], size)
+    def scratch(self, size: int) -> int:
+        """Address of at least ``size`` bytes that only the calling thread uses."""
+        if self._own.memory is None or self._own.memory.size < size:
+            self._own.memory = allocate(size)
+        return self._own.memory.address
 
     def call(self, name: str, function: int, words: Any) -> None:
         """Call ``function`` with the words on this thread."""
         _prototype(len(words))(function)(*words)
 
-    def run(self, name: str, function: int, words: Sequence[Any]) -> None:
-        """Call ``function`` once with each of ``words``, all at once: the first here."""
+    def run(self, name: str, function: int, arguments: Sequence[int], chunks: int, chunk_at: int = NONE,
+            scratch_at: int = NONE, scratch_bytes: int = 0) -> None:
+        """Call ``function`` once for each of ``chunks``, all at once: the first here.
+
+        Args:
+            chunk_at: which of the arguments is the number of the chunk.
+            scratch_at: which of them is the address of ``scratch_bytes`` bytes of memory of the thread.
+        """
+        def part(chunk: int) -> None:
+            words = list(arguments)
+            if chunk_at != NONE:
+                words[chunk_at] = chunk
+            if scratch_at != NONE:
+                words[scratch_at] = self.scratch(scratch_bytes)
+            self.call(name, function, argument_words(words))
+        self._need_threads(chunks - 1)
+        join = _Join(chunks - 1)
+        for chunk, queue in enumerate(self._queues[:chunks - 1], 1):
+            queue.put((functools.partial(part, chunk), join))
+        try:
+            part(0)
+        finally:
+            join.wait()
+
+    def _need_threads(self, count: int) -> None:
         with self._lock:
-            while len(self._queues) < len(words) - 1:
+            while len(self._queues) < count:
                 queue: SimpleQueue[Task] = SimpleQueue()
                 thread = f"tinyhost-cpu-{len(self._queues) + 1}"
                 threading.Thread(target=_serve, args=(queue,), name=thread, daemon=True).start()
                 self._queues.append(queue)
-        join = _Join(len(words) - 1)
-        for queue, w in zip(self._queues, words[1:]):
-            queue.put((functools.partial(self.call, name, function, w), join))
-        try:
-            self.call(name, function, words[0])
-        finally:
-            join.wait()
-
-
-def larger_arena(arenas: list[Memory], size: int) -> int:
-    """Address of the last arena, after a larger one is made if need be; work under way may still use earlier ones."""
-    if not arenas or arenas[-1].size < size:
-        arenas.append(allocate(max(size, 2 * arenas[-1].size if arenas else 0)))
-    return arenas[-1].address
 
 
 @functools.cache

@@ -1,14 +1,17 @@
 """The one pool of workers of this process: generated code where there is some for the host, else Python threads."""
 from __future__ import annotations
 
-import atexit
 import os
 import platform
 import sys
 import threading
 
-from tinyhost_cpu.native.pool import Pool
+from typing import TYPE_CHECKING
+
 from tinyhost_cpu.portable import PortablePool
+
+if TYPE_CHECKING:
+    from tinyhost_cpu.native.pool import Pool
 
 _pool: Pool | PortablePool | None = None
 _lock = threading.Lock()
@@ -20,10 +23,15 @@ def pool() -> Pool | PortablePool:
     if _pool is None:
         with _lock:
             if _pool is None:
-                native = sys.platform == "linux" and platform.machine() == "x86_64"
-                _pool = Pool() if native else PortablePool()
-                atexit.register(_pool.stop)
+                _pool = _make()
     return _pool
+
+
+def _make() -> Pool | PortablePool:
+    if sys.platform == "linux" and platform.machine() == "x86_64":
+        from tinyhost_cpu.native.pool import Pool  # what it needs is not on other systems
+        return Pool()
+    return PortablePool()
 
 
 def _start_over() -> None:

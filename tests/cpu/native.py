@@ -55,6 +55,30 @@ def wait_for(a: Assembler) -> None:
     a.jump(X.JE, "loop")
 
 
+def add_part(a: Assembler) -> None:
+    """``*p += 10**chunk`` (second word), atomically"""
+    a.number(RAX, 1)
+    a.label("power")
+    a.put(X.TEST, RSI, RSI)
+    a.jump(X.JE, "done")
+    a.put(X.IMUL, RAX, RAX, 10)
+    a.put(X.SUB, RSI, 1)
+    a.jump(X.JMP, "power")
+    a.label("done")
+    a.put(X.ADD, at(RDI), RAX, lock=True)
+
+
+@functools.cache
+def in_chunk(build: Callable[[Assembler], None]) -> Callable[[Assembler], None]:
+    """``build`` for one chunk only: the third word is the number of the chunk, the fourth that of the one it is for."""
+    def guarded(a: Assembler) -> None:
+        a.put(X.CMP, RDX, RCX)
+        a.jump(X.JNE, "not here")
+        build(a)
+        a.label("not here")
+    return guarded
+
+
 class Cell:
     """A number in memory that functions work on."""
 

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from tests.cpu.native import Cell, add, count_down, function
-from tinyhost_cpu.native.layout import argument_words
+from tests.cpu.native import Cell, add, add_part, count_down, function
+from tinyhost_cpu.native.layout import NONE, argument_words
 from tinyhost_cpu.portable import PortablePool
 
 
@@ -15,16 +15,17 @@ def pool() -> PortablePool:
     return PortablePool()
 
 
-def test_every_thread_gets_its_words(pool: PortablePool) -> None:
-    cell, code = Cell(), function(add)
-    pool.call("add", code.address, cell.words(5))
-    pool.run("add", code.address, [cell.words(10**i) for i in range(6)])
-    assert cell.value == 5 + 111111
+def test_every_chunk_gets_its_number(pool: PortablePool) -> None:
+    cell = Cell()
+    pool.call("add", function(add).address, cell.words(5))
+    pool.run("add", function(add_part).address, [cell.address, -1], 6, chunk_at=1)
+    pool.run("add", function(add).address, [cell.address, 10**6], 1)
+    assert cell.value == 5 + 1111111
 
 
 def test_many_callers(pool: PortablePool) -> None:
     cell, code = Cell(), function(count_down)
-    threads = [threading.Thread(target=lambda: [pool.run("n", code.address, [cell.words(50)] * 3) for _ in range(100)])
+    threads = [threading.Thread(target=lambda: [pool.run("n", code.address, [cell.address, 50], 3) for _ in range(100)])
                for _ in range(4)]
     for t in threads:
         t.start()
@@ -33,21 +34,28 @@ def test_many_callers(pool: PortablePool) -> None:
     assert cell.value == 4 * 100 * 3
 
 
-def test_a_failure_of_a_part_reaches_the_caller(pool: PortablePool) -> None:
-    with pytest.raises(TypeError):
-        pool.run("bad", function(add).address, [Cell().words(1), None])
+def test_a_failure_of_a_part_reaches_the_caller(pool: PortablePool, monkeypatch) -> None:
     cell = Cell()
-    pool.run("add", function(add).address, [cell.words(1)] * 2)  # the threads go on
-    assert cell.value == 2
+
+    def scratch(size: int) -> int:
+        if threading.current_thread() is not threading.main_thread():
+            raise MemoryError(f"{size} bytes")
+        return cell.address
+    monkeypatch.setattr(pool, "scratch", scratch)
+    with pytest.raises(MemoryError, match="64 bytes"):
+        pool.run("bad", function(add).address, [0, 1], 3, NONE, 0, 64)
+    assert cell.value == 1
+    pool.run("add", function(add).address, [cell.address, 1], 2)  # the threads go on
+    assert cell.value == 3
 
 
 def test_arenas_belong_to_a_thread_and_grow(pool: PortablePool) -> None:
-    first, second = pool.scratch(1, 100), pool.scratch(2, 100)
-    assert first != second and pool.scratch(1, 50) == first
-    larger = pool.scratch(1, 1 << 20)
-    assert larger != first and pool.scratch(1, 1 << 20) == larger
-    mine, theirs = pool.scratch(0, 64), []
-    other = threading.Thread(target=lambda: theirs.append(pool.scratch(0, 64)))
+    first = pool.scratch(100)
+    assert pool.scratch(50) == first
+    larger = pool.scratch(1 << 20)
+    assert larger != first and pool.scratch(1 << 20) == larger
+    mine, theirs = pool.scratch(64), []
+    other = threading.Thread(target=lambda: theirs.append(pool.scratch(64)))
     other.start()
     other.join()
     assert theirs != [mine]

@@ -64,16 +64,100 @@ def split(k: str, t: Tensor) -> int | None:
 OPTIMIZERS = {"sgd": lambda p: nn.optim.SGD(p, lr=0.1, momentum=0.9), "adam": lambda p: nn.optim.Adam(p, lr=0.01)}
 
 
-@pytest.mark.parametrize("jit", [False, True])
-@pytest.mark.parametrize("place", [whole, split])
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+ONE: dict[str, Any] = {}  # by optimizer, filled on first use
+
+
+@pytest.mark.parametrize("optimizer, place, jit", [("sgd", whole, False), ("sgd", split, True), ("adam", whole, True),
+                                                   ("adam", split, False)])
 def test_training_agrees_with_one_device(optimizer: str, place: Any, jit: bool):
-    one, weights, _ = train(None, whole, OPTIMIZERS[optimizer], False)
+    if optimizer not in ONE:
+        ONE[optimizer] = train(None, whole, OPTIMIZERS[optimizer], True)[:2]
+    one, weights = ONE[optimizer]
     many, others, opt = train(names(3), place, OPTIMIZERS[optimizer], jit)
     np.testing.assert_allclose(many, one, rtol=2e-5)
     for k, w in weights.items():
         np.testing.assert_allclose(others[k], w, rtol=2e-3, atol=2e-4, err_msg=k)
     assert all(t.device == names(3) for t in nn.state.get_state_dict(opt).values())
+
+
+# *** two layers whose steps are exact: whole numbers, and rates that are powers of two ***
+WAYS: dict[str, tuple[int | None, int | None, int | None]] = {  # splits of the batch, the first and the second weight
+    "data": (0, None, None), "tensor": (None, 1, 0), "data and tensor": (0, 1, 0), "rows": (0, 0, 1),
+    "nothing": (None, None, None), "features": (1, 0, None)}
+WHOLE = np.random.default_rng(11)
+W1, W2 = (WHOLE.integers(-2, 3, s).astype(np.float32) for s in ((8, 12), (12, 6)))
+BATCHES = [(WHOLE.integers(-2, 3, (12, 8)).astype(np.float32), WHOLE.integers(-1, 2, (12, 6)).astype(np.float32))
+           for _ in range(4)]
+
+
+def exact_steps(devices: tuple[str, ...] | None, way: str, jit: bool, state_axis: int | None = None) -> list[Any]:
+    """Losses, weights and momenta after four steps."""
+    x_axis, *w_axes = WAYS[way]
+
+    def put(t: Tensor, axis: int | None) -> Tensor:
+        return (t if devices is None else t.shard(devices, axis)).realize()
+    weights = [put(Tensor(w.copy()), axis) for w, axis in zip((W1, W2), w_axes)]
+    opt = nn.optim.SGD(weights, lr=0.125, momentum=0.5)
+    if state_axis is not None:
+        opt.b = [put(b, state_axis) for b in opt.b]
+
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        opt.zero_grad()
+        loss = ((x @ weights[0]).relu() @ weights[1] * y).sum().backward()
+        return loss.realize(*opt.schedule_step())
+    run = TinyJit(step) if jit else step
+    with Context(TRAINING=1):
+        losses = [run(put(Tensor(x), x_axis), put(Tensor(y), 0 if x_axis == 0 else None)).item() for x, y in BATCHES]
+    if devices is not None:
+        assert all(t.device == devices and t.uop.axis == a for t, a in zip(weights, w_axes))
+        assert all(b.uop.axis == (a if state_axis is None else state_axis) for b, a in zip(opt.b, w_axes))
+    return [losses, *(t.numpy() for t in (*weights, *opt.b))]
+
+
+def check_exact(way: str, count: int, jit: bool, state_axis: int | None = None) -> None:
+    if not EXACT:
+        EXACT.extend(exact_steps(None, "nothing", False))
+    for got, want in zip(exact_steps(names(count), way, jit, state_axis), EXACT, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+EXACT: list[Any] = []  # on one device, filled on first use
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("way", ["data", "tensor", "data and tensor"])
+def test_captured_steps_are_those_of_one_device(way: str, count: int):
+    check_exact(way, count, jit=True, state_axis=0 if way == "data" and count % 2 else None)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 6])
+@pytest.mark.parametrize("way", WAYS)
+def test_steps_are_those_of_one_device(way: str, count: int):
+    for algorithm in ({"RING": 0}, {"RING": 2}, {"ALL2ALL": 2}):
+        with Context(**algorithm):
+            for jit in (False, True):
+                for state_axis in (None, 0, 1):
+                    check_exact(way, count, jit, state_axis)
+
+
+def test_layers_on_different_devices():
+    """A pipeline: each layer has devices of its own, activations and gradients move between them."""
+    first, second = names(2), names(5)[3:]
+    weights = [Tensor(W1.copy()).shard(first, 1).realize(), Tensor(W2.copy()).shard(second, 0).realize()]
+    opt = nn.optim.SGD(weights, lr=0.125, momentum=0.5)
+
+    @TinyJit
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        opt.zero_grad()
+        loss = ((x @ weights[0]).relu().to(second) @ weights[1] * y).sum().backward()
+        return loss.realize(*opt.schedule_step())
+    with Context(TRAINING=1):
+        losses = [step(Tensor(x).shard(first, 0).realize(), Tensor(y).shard(second).realize()).item()
+                  for x, y in BATCHES]
+    for got, want in zip((losses, *(w.numpy() for w in (*weights, *opt.b))),
+                         exact_steps(None, "nothing", False), strict=True):
+        np.testing.assert_array_equal(got, want)
 
 
 def test_new_state_is_split_like_the_weight():

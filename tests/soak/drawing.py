@@ -291,7 +291,7 @@ class Drawer(Grower):
             return self.emit(kind, (v,), rows, f.bound, f.frac)
         box = self.box(v)
         if kind == "set_c":
-            return self.emit(kind, (v,), (box, 1), max(f.bound, 1.0), f.frac)
+            return self.emit(kind, (v,), (box, True if a.dtype == bool else 2), max(f.bound, 2.0), f.frac)
         w = self.fit(self.pick(), v, a[box].shape)
         if w is None:
             return None
@@ -300,8 +300,8 @@ class Drawer(Grower):
 
     # *** states ***
     def state(self) -> int | None:
-        states = range(self.program.first_state, self.program.first_state + len(self.program.states))
-        return self.choice(states) if states else None
+        places = self.program.places
+        return self.choice(places) if places else None
 
     def effect(self, _: int) -> Any:
         s = self.state()
@@ -312,9 +312,8 @@ class Drawer(Grower):
             v = self.pick()
             w = None if v is None else self.shaped(v, a.shape)
             return None if w is None else self.act("train", (s, self.beside(w, s)))
-        twin = [t for t in range(self.program.first_state, len(self.program.inputs) + len(self.program.states))
-                if t != s and self.program.states[t - self.program.first_state] ==
-                self.program.states[s - self.program.first_state]]
+        sources = [*self.program.inputs, *self.program.states]
+        twin = [t for t in self.program.places if t != s and sources[t] == sources[s]]
         if twin and self.chance(0.3):
             return self.act("swap", (s, twin[0]))
         kind = self.choice(("assign", "assign_part", "assign_row", "add_to"))
@@ -446,7 +445,7 @@ class Drawer(Grower):
         target = self.number(0, len(p.inputs) - 1)
         s = p.inputs[target]
         v = self.pick(exact=True)
-        if s.fact.symbolic or v is None or s.dtype == "bool":
+        if s.fact.symbolic or v is None or s.dtype == "bool" or target in p.written:
             return
         v = self.shaped(v, s.shape)
         w = None if v is None else self.emit("low_bits", (v,), s.dtype, 7)

@@ -7,6 +7,7 @@ is ``loose`` (comparable only between runs of the same kernels), and so is all t
 """
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,10 +17,13 @@ from tests.soak.steps import EFFECTS, TABLE, UNKNOWN, Array, Step
 
 ALL = -1  # the place of a value that is on all devices; 0, 1, ... are single ones, modulo their number
 MANTISSA = {"float16": 11, "float32": 24, "float64": 53}
-INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+SIGNED = ("int8", "int16", "int32", "int64")
+INTEGERS = (*SIGNED, "uint8", "uint16", "uint32", "uint64")
 DTYPES = (*INTEGERS, "int32", "float32", "float32", "float32", "float16", "bool")
+STATEFUL = ("int32", "int16", "int64", "float32", "float16")
 LONGEST = 10  # the largest extent of a symbolic axis
-MAX_SIZE = 400
+SMALL, LARGE = 400, 60_000  # most elements of a value
+FLAGS = ("hold", "watch", "touch", "two")
 
 
 @dataclass(frozen=True)
@@ -64,11 +68,19 @@ class Program:
     feedback: tuple[int, int] | None = None
     hold: bool = False  # read results after the last call
     watch: bool = False  # build a reader of each state before each call, read it afterwards
+    touch: bool = False  # add to the states between calls, too
+    two: bool = False  # two captures of the program take turns
+    written: tuple[int, ...] = ()  # inputs that the steps change in place
 
     @property
     def first_state(self) -> int:
         """The number of the first state."""
         return len(self.inputs)
+
+    @property
+    def places(self) -> list[int]:
+        """The numbers of all that steps may change in place."""
+        return [*self.written, *range(self.first_state, self.first_state + len(self.states))]
 
     def data(self, call: int, number: int) -> Array:
         """The elements of an input in a call; states have those of call 0."""
@@ -79,6 +91,27 @@ class Program:
     def extent(self, call: int) -> int:
         """The length of symbolic axes in a call."""
         return 1 + (self.seed + call * 7) % LONGEST
+
+    def smaller(self) -> Iterator[Program]:
+        """The program less something, last steps first."""
+        for flag in FLAGS:
+            if getattr(self, flag):
+                yield replace(self, **{flag: False})
+        if len(self.results) > 1:
+            yield from (replace(self, results=[r], feedback=None) for r in self.results)
+        if self.feedback is not None:
+            yield replace(self, feedback=None)
+        for i in reversed(range(len(self.steps))):
+            yield self.without(i)
+            yield from self.past(i)
+
+    def past(self, index: int) -> Iterator[Program]:
+        """The program with a step's value replaced by the operand where that is as good to see."""
+        step = self.steps[index]
+        if step.kind in ("move", "realize", "contiguous", "clone", "detach") and step.out not in self.results:
+            kept = [s._replace(args=tuple(step.args[0] if a == step.out else a for a in s.args))
+                    for s in self.steps if s is not step]
+            yield replace(self, steps=kept)
 
     def without(self, index: int) -> Program:
         """The program less a step and all that need its value."""
@@ -93,7 +126,7 @@ class Program:
         return replace(self, steps=kept, results=results, feedback=feedback)
 
     def __str__(self) -> str:
-        lines = [f"seed {self.seed}: hold={self.hold} watch={self.watch} feedback={self.feedback}"]
+        lines = [f"seed {self.seed}: {' '.join(f for f in FLAGS if getattr(self, f))} feedback={self.feedback}"]
         for i, s in enumerate((*self.inputs, *self.states)):
             kind = "input" if i < self.first_state else "state"
             lines.append(f"v{i} = {kind} {s.dtype}{list(s.shape)} place={s.fact.place} axis={s.axis}"
@@ -106,7 +139,8 @@ class Grower:
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
-        self.program = Program(seed, hold=self.chance(0.3), watch=self.chance(0.3))
+        self.program = Program(seed, **{flag: self.chance(0.3) for flag in FLAGS})
+        self.limit = LARGE if self.chance(0.08) else SMALL
         self.arrays: dict[int, Array] = {}
         self.live: list[int] = []  # values that steps may take
         self.stored: dict[int, int] = {}  # how often a state was added to
@@ -125,7 +159,13 @@ class Grower:
         return int(self.rng.integers(low, high + 1))
 
     def shape(self) -> tuple[int, ...]:
-        return tuple(self.number(1, 7) for _ in range(self.choice((1, 2, 2, 2, 3))))
+        """Mostly one that the program has already, so that operands fit."""
+        known = [s.shape for s in (*self.program.inputs, *self.program.states) if not s.fact.symbolic]
+        if known and self.chance(0.6):
+            return known[0]
+        extents = (33, 64, 128, 200) if self.limit > SMALL else (1, 2, 3, 4, 5, 6, 7)
+        dims = self.choice((1, 2, 2, 2, 3))
+        return tuple(self.choice(extents if i < 2 else extents[:3]) for i in range(dims))[:2 if self.limit > SMALL else 3]
 
     def source(self, shape: tuple[int, ...], dtype: str, **more: Any) -> Source:
         frac = self.number(0, 2) if dtype.startswith("float") else 0
@@ -136,7 +176,10 @@ class Grower:
     def draw_inputs(self) -> None:
         symbolic = self.chance(0.15)
         for i in range(self.number(1, 3)):
-            if symbolic and i == 0:
+            if i and self.chance(0.25):
+                self.program.written = (*self.program.written, i)
+                s = self.stateful(self.source(self.shape(), self.choice(STATEFUL)))
+            elif symbolic and i == 0:
                 s = self.source((LONGEST, 2 * self.number(1, 3)), self.choice(("float32", "int32")), symbolic=True)
                 s = replace(s, axis=None, fact=replace(s.fact, place=ALL))
             else:
@@ -144,15 +187,17 @@ class Grower:
             self.program.inputs.append(s)
         for i, s in enumerate(self.program.inputs):
             self.know(i, self.program.data(0, i), s.fact)
-            self.live.append(i)
+        self.live += [i for i in range(len(self.program.inputs)) if i not in self.program.written]
+
+    def stateful(self, s: Source) -> Source:
+        """A source as something that is written again and again."""
+        bound = 256 if s.dtype in MANTISSA else 2.0 ** (8 * np.dtype(s.dtype).itemsize - 1)
+        return replace(s, fact=replace(s.fact, bound=bound, frac=0, unknown=self.chance(0.2)))
 
     def draw_states(self) -> None:
         for _ in range(self.choice((0, 1, 1, 2))):
-            s = self.source(self.shape(), self.choice(("int32", "int16", "int64", "float32", "float16")))
-            known = np.issubdtype(np.dtype(s.dtype), np.integer)
-            bound = 2.0 ** (8 * np.dtype(s.dtype).itemsize - 1) if known else 256
-            fact = replace(s.fact, bound=bound, frac=0, unknown=self.chance(0.2))
-            self.program.states += [replace(s, fact=fact)] * self.number(1, 2)
+            s = self.stateful(self.source(self.shape(), self.choice(STATEFUL)))
+            self.program.states += [s] * self.number(1, 2)
         if self.chance(0.15):
             s = self.source(self.shape(), "float32")
             self.program.states.append(replace(s, fact=replace(s.fact, bound=1e3, loose=True, unknown=True)))
@@ -176,7 +221,7 @@ class Grower:
         fact = self.fact(kind, array.dtype.name, facts, bound, frac)
         if fact is not None and flat:
             fact = replace(fact, symbolic=False)
-        if fact is None or array.size > MAX_SIZE or array.size == 0:
+        if fact is None or array.size > self.limit or array.size == 0:
             return None
         return self.add(kind, args, p, array, fact)
 
@@ -242,9 +287,10 @@ class Grower:
         f, have = self.program.facts[value], self.arrays[value].dtype.name
         if have == dtype:
             return value
-        plain = have == "bool" or (dtype not in MANTISSA and have not in MANTISSA) or (
-            dtype in MANTISSA and f.bound * 2.0 ** f.frac <= 2.0 ** MANTISSA[dtype]) or (
-            have in MANTISSA and dtype != "bool" and not dtype.startswith("u") and f.bound < np.iinfo(dtype).max)
+        if dtype in MANTISSA:
+            plain = have == "bool" or f.bound * 2.0 ** f.frac <= 2.0 ** MANTISSA[dtype]
+        else:
+            plain = have not in MANTISSA or (dtype in SIGNED and f.bound < np.iinfo(dtype).max)
         if plain or dtype == "bool":
             return self.emit("cast", (value,), dtype, self.cast_bound(f, have, dtype), f.frac if dtype in MANTISSA else 0)
         return self.emit("low_bits", (value,), dtype, 7)

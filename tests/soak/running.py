@@ -54,11 +54,12 @@ def settings_of(seed: int) -> list[Setting]:
     levels = [(1, 0), (1, int(rng.integers(1, 3)))]
     many = 2 + seed % 5
     levels += [(many, 0), (many, 1), *([(many, 2)] if seed % 3 == 0 else [])]
+    algorithm = ((), (), (("RING", 2),), (("ALL2ALL", 2),))[seed % 4]
     out = []
     for i, (n, jit) in enumerate(levels):
         switches = {"NO_MEMORY_PLANNER": 0, "SCACHE": 1, "HCQ2": 0} if i == 0 else {
             "NO_MEMORY_PLANNER": int(rng.integers(2)), "SCACHE": int(rng.random() < 0.7), "HCQ2": int(rng.integers(2))}
-        out.append(Setting(n, (("JIT", jit), *((k, switches[k]) for k in SWITCHES))))
+        out.append(Setting(n, (("JIT", jit), *((k, switches[k]) for k in SWITCHES), *algorithm)))
     return out
 
 
@@ -107,29 +108,35 @@ class Run:
         with Context(**dict(self.setting.variables)):
             Tensor.manual_seed(p.seed)
             states = [self.source(0, p.first_state + i) for i in range(len(p.states))]
-            jit = TinyJit(self.body(states))
-            held, fed = [], None
-            for call in range(CALLS):
+            captures = [TinyJit(self.body(states)) for _ in range(1 + p.two)]
+            held: list[Any] = []
+            fed = None
+            for call in range(CALLS + 2 * p.two):
                 inputs = [self.source(call, i) for i in range(len(p.inputs))]
                 if p.feedback is not None and fed is not None:
                     inputs[p.feedback[0]] = fed
                 watched = [s + 3 for s in states] if p.watch else []
-                results = flat(jit(*inputs))
+                results = flat(captures[call % len(captures)](*inputs))
                 fed = results[p.results.index(p.feedback[1])] if p.feedback is not None else None
-                held.append((call, results, watched))
+                held.append((call, results, watched, inputs))
                 if not p.hold:
                     self.read(*held.pop())
+                for s in states if p.touch else ():
+                    s += 1
             for entry in held:
                 self.read(*entry)
             for i, s in enumerate(states, p.first_state):
                 self.note(f"state v{i}", s, p.facts[i])
         return self.outcome
 
-    def read(self, call: int, results: list[Tensor], watched: list[Tensor]) -> None:
+    def read(self, call: int, results: list[Tensor], watched: list[Tensor], inputs: list[Tensor]) -> None:
+        """Note what a call gave and changed."""
         for r, t in zip(self.program.results, results):
             self.note(f"call {call} v{r}", t, self.program.facts[r])
         for i, t in enumerate(watched, self.program.first_state):
             self.note(f"before call {call} v{i} + 3", t, self.program.facts[i])
+        for i in self.program.written:
+            self.note(f"after call {call} v{i}", inputs[i], self.program.facts[i])
 
     def note(self, name: str, t: Tensor, fact: Fact) -> None:
         self.outcome.arrays[name], self.outcome.facts[name] = np.array(t.numpy()), fact
@@ -159,7 +166,7 @@ def expected(p: Program) -> Outcome:
         out.arrays[name], out.facts[name] = np.array(array), p.facts[number]
     states = {p.first_state + i: p.data(0, p.first_state + i).copy() for i in range(len(p.states))}
     fed = None
-    for call in range(CALLS):
+    for call in range(CALLS + 2 * p.two):
         values: dict[int, Any] = {i: p.data(call, i) for i in range(len(p.inputs))} | states
         if p.feedback is not None and fed is not None:
             values[p.feedback[0]] = fed
@@ -173,7 +180,11 @@ def expected(p: Program) -> Outcome:
                     values[s.out] = value
         for r in p.results:
             note(f"call {call} v{r}", r, values[r])
+        for i in p.written:
+            note(f"after call {call} v{i}", i, values[i])
         fed = values[p.feedback[1]].copy() if p.feedback is not None else None
+        for s in states.values() if p.touch else ():
+            s += 1
     for i, s in states.items():
         note(f"state v{i}", i, s)
     return out
@@ -213,6 +224,8 @@ def failures(p: Program, settings: list[Setting]) -> Iterator[str]:
         try:
             seen[setting] = Run(p, setting).run()
         except Exception as e:
+            if "didn't JIT anything" in str(e):
+                return
             yield f"{type(e).__name__} ({setting})\n{e}\n{traceback.format_exc(limit=-6)}"
             continue
         if text := difference(seen[setting], want, as_numpy):
@@ -234,10 +247,9 @@ def shrunk(p: Program, settings: list[Setting], text: str, attempts: int = 150) 
     kind, changed = text.split(" ")[0], True
     while changed:
         changed = False
-        for i in reversed(range(len(p.steps))):
-            smaller = p.without(i)
-            attempts -= 1
-            if attempts < 0 or not smaller.steps or not smaller.results:
+        for smaller in p.smaller():
+            attempts -= bool(smaller.results)
+            if attempts < 0 or not smaller.results:
                 continue
             found = first_failure(smaller, settings)
             if found is not None and found.split(" ")[0] == kind:
@@ -257,5 +269,6 @@ def check(seed: int) -> None:
         return
     text = first_failure(p, settings)
     if text is not None:
-        p, text = shrunk(p, settings, text)
+        at = next(i for i, s in enumerate(settings) if f"{s})" in text)
+        p, text = shrunk(p, settings[:at + 1], text)
         raise Mismatch(f"{p}\n{text}")

@@ -225,7 +225,7 @@ def _set_part(x: Any, part: Any, value: Any) -> Any:
 def _set_rows(x: Any, rows: list[int]) -> Any:
     out = _copied(x)
     index = placed(rows, x) if isinstance(x, Tensor) else rows
-    out[index] = out[:len(rows)] * 1
+    out[index] = out[:len(rows)][::-1]
     return out
 
 
@@ -245,7 +245,7 @@ _add("randint", lambda p, like: Tensor.randint(*p, low=-5, high=9, device=like.d
 _add("grad_square", lambda p, t: _gradient(t, (t * t * 2).sum()), lambda p, a: a * 4)
 _add("grad_relu", lambda p, t: _gradient(t, ((t - 1).relu() * 3).sum()), lambda p, a: ((a > 1) * 3).astype(a.dtype))
 _add("grad_part", lambda p, t: _gradient(t, (t[p] * t[p]).sum()), lambda p, a: _grad_part(a, p))
-_add("grad_matmul", lambda p, t, u: _gradient(t, (t @ u).sum()),
+_add("grad_matmul", lambda p, t, u: _gradient(t, (t @ u.detach()).sum()),
      lambda p, a, b: np.broadcast_to(array_sum(b, 1), a.shape).astype(a.dtype))
 _add("backward", lambda p, t: _gradient(t, (t.tanh() * t.sum(0)).square().mean()), lambda p, a: np.zeros_like(a))
 

@@ -78,6 +78,8 @@ def clear() -> None:
 
 def readers_known() -> frozenset[UOp]:
     """All storage that some kept graph reads."""
+    if not _graphs:
+        return frozenset()
     with _lock:
         return frozenset().union(*(origin.reads for origin in _graphs.values()))
 

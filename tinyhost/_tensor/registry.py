@@ -8,12 +8,14 @@ where nothing is.
 from __future__ import annotations
 
 import weakref
+from contextlib import contextmanager
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from tinyhost.ops import GroupOp, Ops
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tinyhost.tensor import Tensor
     from tinyhost.uop import UOp
@@ -30,6 +32,7 @@ class _Ref(weakref.ref):  # type: ignore[type-arg]
 _live: dict[int, _Ref] = {}
 _moved: dict[int, _Ref] = {}  # those that were given a node since they were last seen on storage
 _params: dict[int, _Ref] = {}
+_logs: dict[int, list[_Ref]] = {}  # by thread, while it wants to know
 
 
 def _forget(ref: _Ref) -> None:
@@ -53,6 +56,8 @@ def track(tensor: Any) -> None:
     ref.address = address = id(tensor)
     ref.watchers = ()
     _live[address] = _moved[address] = ref
+    if _logs and (log := _logs.get(get_ident())) is not None:
+        log.append(ref)
 
 
 def note_move(tensor: Any) -> None:
@@ -61,6 +66,8 @@ def note_move(tensor: Any) -> None:
     _moved[ref.address] = ref
     if ref.watchers:
         _tell(ref)
+    if _logs and (log := _logs.get(get_ident())) is not None:
+        log.append(ref)
 
 
 def note_param(tensor: Any, is_param: bool | None) -> None:
@@ -76,6 +83,22 @@ def watch(tensor: Any, changed: Callable[[], None]) -> None:
     gone."""
     ref = _live[id(tensor)]
     ref.watchers = (*(m for m in ref.watchers if m() is not None), weakref.WeakMethod(changed))
+
+
+@contextmanager
+def touched() -> Iterator[Callable[[], list[Tensor]]]:
+    """A block; its value gives the live tensors that this thread made or gave another node since it began."""
+    me = get_ident()
+    outer, log = _logs.get(me), []  # type: ignore[var-annotated]
+    _logs[me] = log
+    try:
+        yield lambda: list({id(t): t for ref in list(log) if (t := ref()) is not None}.values())
+    finally:
+        if outer is None:
+            del _logs[me]
+        else:
+            outer.extend(log)
+            _logs[me] = outer
 
 
 def live_tensors() -> list[Tensor]:

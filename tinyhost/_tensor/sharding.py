@@ -31,7 +31,7 @@ class ShardingTensor(RandomTensor, StorageTensor):
         Args:
             devices: two or more different devices; the order is that of the shards.
             axis: the axis that is cut in equal shards, one a device (the last ones are shorter where it does not
-                divide); None puts all of self on each device.
+                divide); None puts all of self on each device, gathering the shards of what is split.
 
         Raises:
             DeviceError: a device is given twice.
@@ -47,7 +47,7 @@ class ShardingTensor(RandomTensor, StorageTensor):
         if isinstance(names, str):
             return self.to(names)
         if axis is None:
-            return self.to(names)
+            return self.to(names) if self.device != names or stored_axis(self.uop) is None else self._gathered(names)
         if not self.shape:
             raise ShapeError(f"cannot shard a tensor without axes over {names}: leave axis out to have it on each "
                              "device")
@@ -55,6 +55,14 @@ class ShardingTensor(RandomTensor, StorageTensor):
         ret.is_param = self.is_param
         if self.grad is not None:
             ret.grad = self.grad.shard(names, axis)
+        return ret
+
+    def _gathered(self, names: tuple[str, ...]) -> Self:
+        """All of self on each of the devices that hold its shards."""
+        ret = self._wrap(self.uop.copy_to_device(names))
+        ret.is_param = self.is_param
+        if self.grad is not None:
+            ret.grad = self.grad.shard(names)
         return ret
 
     def shard_(self, devices: tuple[str, ...], axis: int | None = None) -> Self:

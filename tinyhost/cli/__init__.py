@@ -31,10 +31,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    from tinyhost.cli import devices, doctor, info, plugins
+    from tinyhost.cli import devices, doctor, info, plugins, profile
     parser = argparse.ArgumentParser(prog="tinyhost", description="A tensor compiler whose core knows no device.")
     subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for module in (plugins, devices, doctor, info):
+    for module in (plugins, devices, doctor, info, profile):
         module.add(subparsers)
     asked = next((a for a in arguments if not a.startswith("-")), "")
     if asked and asked not in subparsers.choices:

@@ -5,6 +5,7 @@ Opaque buffers are whatever the backend's allocator returns; the host only hands
 """
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from tinyhost.helpers import GlobalCounters, size_to_str
 from tinyhost.target import Target
 
 if TYPE_CHECKING:
+    from tinyhost.hcq.device import Queues
     from tinyhost.specs import DeviceSpec
 
 Opaque = TypeVar("Opaque")
@@ -130,42 +132,85 @@ class Allocator(ABC, Generic[Opaque]):
 
 
 class LRUAllocator(Allocator[Opaque], ABC):
-    """Keeps freed memory by (size, options) and hands it out again; all of it is given back when memory runs out."""
+    """Keeps freed memory by (size, options) and hands it out again.
+
+    All that it holds, in use and kept, is no more than what was once in use at a time and ``SLACK``: beyond that, new
+    memory takes the place of what was kept longest. When memory runs out, all that is kept is given back.
+    """
+
+    SLACK = 32 << 20  # bytes; loops over small buffers of many sizes free nothing
 
     def __init__(self, dev: "Compiled") -> None:
         super().__init__(dev)
-        self._cache: dict[tuple[int, BufferSpec], list[Opaque]] = {}
+        self._cache: dict[tuple[int, BufferSpec], list[Opaque]] = {}  # freed last comes last; no list is empty
+        self._used = self._kept = self._most = 0  # bytes in use, kept, and the most in use before a free
         self._lock = RLock()  # re-entrant: the collector may free buffers inside of a locked block
 
     def alloc(self, size: int, options: BufferSpec | None = None) -> Opaque:
         """Memory of exactly this size from the cache, else new."""
         options = options or BufferSpec()
         with self._lock:
-            kept = self._cache.get((size, options))
-            if kept:
-                return kept.pop()
+            self._used += _counted(size, options)
+            if (size, options) in self._cache:
+                return self._take(size, options)
+            surplus = self._oldest(self._used + self._kept - max(self._most, self._used) - self.SLACK)
+        self._free_all(surplus)
         try:
             return super().alloc(size, options)
         except MemoryError:
             self.free_cache()
+        try:
             return super().alloc(size, options)
+        except MemoryError:
+            with self._lock:
+                self._used -= _counted(size, options)
+            raise
 
     def free(self, opaque: Opaque, size: int, options: BufferSpec | None = None) -> None:
         """Keep the memory for the next allocation of this size."""
         options = options or BufferSpec()
-        if LRU.value and not options.nolru and not options.zero and options.external_ptr is None:
-            with self._lock:
-                self._cache.setdefault((size, options), []).append(opaque)
-        else:
+        keeps = LRU.value and not options.nolru and not options.zero and options.external_ptr is None
+        with self._lock:
+            self._most = max(self._most, self._used)  # grows between two frees only
+            self._used -= _counted(size, options)
+            if keeps:
+                same = self._cache.pop((size, options), [])
+                same.append(opaque)
+                self._cache[size, options] = same
+                self._kept += size
+        if not keeps:
             super().free(opaque, size, options)
 
     def free_cache(self) -> None:
         """Give all kept memory back."""
         with self._lock:
-            kept, self._cache = self._cache, {}
-        for (size, options), opaques in kept.items():
-            for opaque in opaques:
-                super().free(opaque, size, options)
+            kept = self._oldest(sys.maxsize)
+        self._free_all(kept)
+
+    def _take(self, size: int, options: BufferSpec) -> Opaque:
+        same = self._cache[size, options]
+        if len(same) == 1:
+            del self._cache[size, options]
+        self._kept -= size
+        return same.pop()
+
+    def _oldest(self, nbytes: int) -> list[tuple[Opaque, int, BufferSpec]]:
+        """Take kept memory of at least ``nbytes`` out, that of the sizes freed longest ago first."""
+        out: list[tuple[Opaque, int, BufferSpec]] = []
+        while nbytes > 0 and self._cache:
+            size, options = next(iter(self._cache))
+            out.append((self._take(size, options), size, options))
+            nbytes -= size
+        return out
+
+    def _free_all(self, memory: "list[tuple[Opaque, int, BufferSpec]]") -> None:
+        for opaque, size, options in memory:
+            super().free(opaque, size, options)
+
+
+def _counted(size: int, options: BufferSpec) -> int:
+    """Bytes of the device's own memory in an allocation."""
+    return size if options.external_ptr is None else 0
 
 
 class Compiled:
@@ -174,11 +219,13 @@ class Compiled:
     Attributes:
         allocator: its memory.
         caps: limits narrowed after opening, or None to keep what ``capabilities(target)`` said.
+        queues: command queues that run captured graphs; None where the host launches step by step.
     """
 
     allocator: Allocator[Any]
     program_class: Callable[["Compiled", TinyELF], Program] | None = None
     caps: Capabilities | None = None
+    queues: "Queues | None" = None
 
     def __init__(self, name: str, target: Target, spec: "DeviceSpec") -> None:
         self.name, self.target, self.spec = name, target, spec

@@ -76,6 +76,12 @@ class Capture:
             params.append(known or p)
         self.items.append((type(bound)(bound.plan, params), var_vals))
 
+    def writes(self, storage: Buffer | MultiBuffer) -> bool:
+        """Whether a recorded plan wrote to this storage."""
+        known = self._fresh.get(id(storage))
+        shown = known if known is not None and known.is_of(storage) else storage
+        return any(bound.held[i] is shown for bound, _ in self.items for i in bound.plan.written)
+
     def made(self, buffer: "UOp") -> bool:
         """Whether a BUFFER node was made by what was recorded."""
         return not any(first <= buffer.arg.slot <= last for first, last in self.before)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from threading import RLock
 
 from tinyhost.device import Buffer, Device, Program
 from tinyhost.device.multibuffer import MultiBuffer
@@ -54,6 +55,7 @@ class Graph:
         self._group = next(iter(self._devices.values())).group
         self._signals = [(Timeline(self._group.signals), n, queue_names(i)) for i, n in enumerate(made.signals) if n]
         self._ended: dict[Queues, int] = {}
+        self._lock = RLock()  # the queues are patched for one run at a time
         self._steps = _Steps(steps, made.order, given)
 
     def run(self, given: Buffers, var_vals: Mapping[str, int]) -> None:
@@ -64,7 +66,7 @@ class Graph:
         """
         values = {name: queues.address_of(_part(given, g).get_buf()) for name, g, queues in self._given}
         values.update(var_vals)
-        with self._group.lock:
+        with self._lock, self._group.lock:
             self._advance(values)
             self._patch(values)
             timings = self._group.submit(self._work, PROFILE.value > 0)

@@ -174,7 +174,7 @@ def _view_of(views: Sequence[UOp]) -> View | None:
 
 
 _CAPACITY = 2048
-_plans: "OrderedDict[tuple[UOp, str, Any], Plan]" = OrderedDict()
+_plans: "OrderedDict[tuple[Any, ...], Plan]" = OrderedDict()
 _lock = Lock()
 _dev_text: tuple[Any, str] = (None, "")
 
@@ -197,7 +197,7 @@ def _dev() -> str:
 
 def plan_of(linear: UOp) -> Plan:
     """The plan of ``linear``, compiled at first use."""
-    key = (linear, _dev(), codegen_values())
+    key = (linear, _dev(), NO_MEMORY_PLANNER.value, codegen_values())
     plan = _plans.get(key)
     if plan is None:
         planner = _Planner()

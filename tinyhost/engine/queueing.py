@@ -87,7 +87,8 @@ def _place_of(arg: Operand, given: Buffers) -> tuple[Hashable, int, int]:
 
 def _placed(steps: Sequence[RecordedStep], numbers: Mapping[QueueKey, int], given: Buffers) -> list[list[_Placed]]:
     """The steps of each queue, with what each waits for."""
-    tracker, queues = DepsTracker(), [list[_Placed]() for _ in numbers]
+    tracker = DepsTracker[tuple[int, int]]()
+    queues = [list[_Placed]() for _ in numbers]
     for number, step in enumerate(steps):
         key = queue_of(step, given)
         assert key is not None
@@ -147,8 +148,10 @@ def _command(step: RecordedStep, changing: frozenset[str], given: Buffers) -> UO
     info = step.what.kernel.info
     chunks = info.runtimevars
     scalars = [0 if v.arg.name in chunks else _value(v, step.var_vals, changing) for v in info.vars]
-    sizes = [[_value(d, step.var_vals, changing) for d in size or ()] for size in (info.global_size, info.local_size)]
-    return commands.execute(step.what.program, addresses, *sizes, scalars, next(iter(chunks.values()), -1))
+    global_size, local_size = [[_value(d, step.var_vals, changing) for d in size or ()]
+                               for size in (info.global_size, info.local_size)]
+    return commands.execute(step.what.program, addresses, global_size, local_size, scalars,
+                            next(iter(chunks.values()), -1))
 
 
 def _commands(queue: Sequence[_Placed], queues: Sequence[Sequence[_Placed]], changing: frozenset[str],

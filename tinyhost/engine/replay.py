@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
-from tinyhost.device import Buffer
+from tinyhost.device import Buffer, Device
 from tinyhost.device.multibuffer import MultiBuffer, parts_of
 from tinyhost.engine.arrange import Recorded, RecordedStep, Recording, arrange, arrange_recorded
 from tinyhost.engine.capture import Capture
 from tinyhost.engine.plan import Launch
 from tinyhost.engine.realize import run_copy, run_launch
-from tinyhost.env import DEBUG, JIT
+from tinyhost.env import DEBUG, HCQ2, JIT
 
 if TYPE_CHECKING:
     from tinyhost.engine.graph import Graph
@@ -85,7 +85,7 @@ class Replay:
 
     def _parts(self, given: Buffers, changing: frozenset[str]) -> list[Part]:
         """The steps in order: graphs, and lists of what the host launches."""
-        key = changing, 0
+        key = changing, HCQ2.value
         if key not in self._graphs:
             runs = groupby(self.steps, lambda s: _group_of(s, given))
             self._graphs[key] = [list(steps) if group is None else _graph(list(steps), changing, given)
@@ -100,7 +100,12 @@ def _graph(steps: list[RecordedStep], changing: frozenset[str], given: Buffers) 
 
 def _group_of(step: RecordedStep, given: Buffers) -> PeerGroup | None:
     """The group of devices whose queues can run a step, or None."""
-    return None  # TODO
+    if Device[step.args[0].base(given).device].queues is None:
+        return None
+    from tinyhost.engine.queueing import queue_of
+    key = queue_of(step, given)
+    queues = None if key is None else Device[key[0]].queues
+    return None if queues is None else queues.group
 
 
 def _run_steps(steps: Sequence[RecordedStep], given: Buffers, var_vals: dict[str, int]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tinyhost.errors import CompileError
 from tinyhost.hcq.commands import Word, variable, word
@@ -143,7 +144,7 @@ def encode(queue: UOp, encoder: Encoder) -> Stream:
         for words in _packets(command, ctx):
             commands.append(words, bits)
     commands.append(encoder.trailer(ctx), bits)
-    return Stream(ctx.regions, encoder)
+    return Stream(ctx)
 
 
 def _packets(command: UOp, ctx: Encoding) -> Iterator[tuple[UOp, ...]]:
@@ -178,10 +179,14 @@ class Patch:
 
 
 class Stream:
-    """An encoded queue: regions of bytes by name, none of them in a device's memory yet."""
+    """An encoded queue: regions of bytes by name, none of them in a device's memory yet.
 
-    def __init__(self, regions: Mapping[str, Region], encoder: Encoder) -> None:
-        self.regions, self.encoder = dict(regions), encoder
+    Attributes:
+        encoding: the state it was made with, for what a device counted in it.
+    """
+
+    def __init__(self, encoding: Encoding) -> None:
+        self.encoding, self.regions, self.encoder = encoding, encoding.regions, encoding.encoder
         self._fields: dict[UOp, Field | None] = {}
 
     def nbytes(self, region: str) -> int:
@@ -255,9 +260,12 @@ class Linked:
 
     Attributes:
         variables: names whose values each submission brings, sorted.
+        memory: of each region.
+        attachment: whatever the device that runs it keeps with it.
     """
 
     def __init__(self, stream: Stream, memory: dict[str, HostMemory], patches: tuple[Patch, ...]) -> None:
+        self.attachment: Any = None
         self.stream, self.memory, self.patches = stream, memory, patches
         general = [p.word for p in patches if isinstance(p.word, UOp)]
         names = {p.word.name for p in patches if isinstance(p.word, Field)}

@@ -274,6 +274,6 @@ class _Kernel:
         """The expression with wide variables read from the table and the others as scalar arguments."""
         swap = {}
         for v in expression.variables():
-            wide = not v.dtype.is_weak
-            swap[v] = self.values.index(UOp.const(self.row[v.arg.name])).cast(v.dtype) if wide else v.replace(op=Ops.PARAM)
+            value = self.values.index(UOp.const(self.row[v.arg.name]))
+            swap[v] = v.replace(op=Ops.PARAM) if v.dtype.is_weak else value.cast(v.dtype)
         return expression.substitute(swap)

@@ -117,11 +117,12 @@ def field_of(u: UOp) -> Field | None:
             return None
         steps.append(step)
         u = step[0]
-    out: Field | None = Field(name)
+    out = Field(name)
     for _, op, c in reversed(steps):
-        out = out.then(op, c)
-        if out is None:
+        longer = out.then(op, c)
+        if longer is None:
             return None
+        out = longer
     return out
 
 

@@ -1,100 +1,105 @@
 """The arguments of a call: which buffers they are, and what a replay demands of them.
 
-Takes arguments in any nesting of lists, tuples and dicts; gives one buffer for each tensor and one comparable demand
-for each leaf. Tensors of symbolic shape are views of a buffer in which variables stand for numbers, so the same view
-with other values is the same demand. Nothing is captured here.
+Takes arguments in any nesting of containers; gives one buffer for each tensor and one comparable demand for each leaf
+and for the settings that decide what a program of tensors means. Tensors of symbolic shape are views of a buffer in
+which variables stand for numbers, so the same view with other values is the same demand. Nothing is captured here.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from tinyhost.device import Buffer
+from tinyhost.device import Buffer, Device
 from tinyhost.device.buffer import buffer_of
 from tinyhost.device.multibuffer import MultiBuffer, parts_of
 from tinyhost.engine.hazards import is_storage, under_views
-from tinyhost.env import TRAINING
+from tinyhost.env import DEFAULT_FLOAT, DEFAULT_INT, SUM_DTYPE, TRAINING
 from tinyhost.errors import JitError
+from tinyhost.jit.leaves import key_of, leaves, text_of
+from tinyhost.ops import AddrSpace, Ops
 from tinyhost.realization import realize
 from tinyhost.schedule.storage import region_of
 from tinyhost.tensor import Tensor
 from tinyhost.uop import UOp
 
-_VALUES = (bool, int, float, complex, str, bytes, type(None))
+Demands: TypeAlias = "list[tuple[str, Any]]"  # (name, key) of each leaf
+
+_NAMES = [f"arg {i}" for i in range(64)]
+_LEAVES = frozenset({Tensor, bool, int, float, str, type(None)})  # what surely is no container
+_SETTINGS = ("TRAINING", "DEFAULT_FLOAT", "DEFAULT_INT", "SUM_DTYPE", "the default device")
+_settings = [v._var.get for v in (TRAINING, DEFAULT_FLOAT, DEFAULT_INT, SUM_DTYPE)]
 
 
-# *** nested arguments and results ***
-def leaves(path: str, x: Any) -> Iterator[tuple[str, Any]]:
-    """(path, value) of everything inside nested lists, tuples and dicts, in order."""
-    stack = [(path, x)]
-    while stack:
-        p, v = stack.pop()
-        if isinstance(v, (list, tuple)):
-            stack.extend((f"{p}[{i}]", item) for i, item in reversed(list(enumerate(v))))
-        elif isinstance(v, dict):
-            stack.extend((f"{p}[{k!r}]", v[k]) for k in reversed(list(v)))
-        else:
-            yield p, v
+def settings() -> tuple[Any, ...]:
+    """The settings that decide what a program of tensors means."""
+    training, floats, ints, sums = _settings
+    return training(), floats(), ints(), sums(), Device.DEFAULT
 
 
-def rebuilt(x: Any, change: Callable[[Any], Any]) -> Any:
-    """Nested lists, tuples and dicts with every leaf changed."""
-    if isinstance(x, (list, tuple)):
-        items = [rebuilt(v, change) for v in x]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
-    if isinstance(x, dict):
-        return {k: rebuilt(v, change) for k, v in x.items()}
-    return change(x)
-
-
-# *** demands ***
-@dataclass(frozen=True)
-class Demand:
-    """What one argument of a replay must be: ``value`` (or the same object), told as ``text``."""
-
-    path: str
-    value: Any
-    text: str
-
-    def met_by(self, other: Demand) -> bool:
-        """Whether the argument of another call is the same."""
-        a, b = self.value, other.value
-        return self.path == other.path and (a is b or (type(a) is type(b) is tuple and a == b))
-
-
-def met(captured: list[Demand], now: list[Demand]) -> bool:
-    """Whether the arguments of a call are those of a capture."""
-    return len(captured) == len(now) and all(a.met_by(b) for a, b in zip(captured, now))
-
-
-def check(captured: list[Demand], now: list[Demand]) -> None:
-    """Compare the arguments of a call with those of the capture.
+def check(captured: Demands, texts: list[str], now: Inputs) -> None:
+    """Compare the arguments of a call with those of the capture, which were ``texts`` in words.
 
     Raises:
         JitError: they differ in number, name or value.
     """
-    if [d.path for d in captured] != [d.path for d in now]:
-        raise JitError(f"args mismatch in JIT: captured with {', '.join(d.path for d in captured)}, called with "
-                       f"{', '.join(d.path for d in now)}; call with the same arguments, or use a second TinyJit")
-    wrong = [f"{a.path} was {a.text} at capture and is {b.text if b.text != a.text else 'another view'} now"
-             for a, b in zip(captured, now) if not a.met_by(b)]
-    if wrong:
-        raise JitError(f"args mismatch in JIT: {'; '.join(wrong)}: call with the same, or use a second TinyJit")
+    if captured == now.demands:
+        return
+    was, names = [p for p, _ in captured[:-1]], [p for p, _ in now.demands[:-1]]
+    if was != names:
+        raise JitError(f"args mismatch in JIT: captured with {', '.join(was) or 'none'}, called with "
+                       f"{', '.join(names) or 'none'}; call with the same arguments, or use a second TinyJit")
+    wrong = [f"{name} was {old} at capture and is {new if new != old else _another(a)} now"
+             for (name, a), (_, b), old, new in zip(captured, now.demands, texts, now.texts()) if a != b]
+    wrong += [f"{name} was {old} at capture and is {new} now"
+              for name, old, new in zip(_SETTINGS, captured[-1][1], now.demands[-1][1]) if old != new]
+    raise JitError(f"args mismatch in JIT: {'; '.join(wrong)}: call with the same, or use a second TinyJit")
 
 
-def _demand(path: str, v: Any) -> Demand:
-    if isinstance(v, Tensor):
-        shape = tuple([d if isinstance(d, int) else d.unbind_all()[0] for d in v.shape])
-        shown = f"({', '.join(d.render() if isinstance(d, UOp) else str(d) for d in shape)}{',' * (len(shape) == 1)})"
-        view = _pattern(v.uop) if v.uop.axis is not None or _is_symbolic(v.uop) else None
-        split = "" if v.uop.axis is None else f", split along axis {v.uop.axis}"
-        return Demand(path, (Tensor, shape, v.dtype, v.device, v.uop.axis, view),
-                      f"a tensor {shown} {v.dtype} on {v.device}{split}")
-    if isinstance(v, UOp) and v.is_bound_var:
-        return Demand(path, v.unbind()[0], f"variable {v.expr}")
-    # floats by text: nan is nan, and -0.0 is not 0.0
-    return Demand(path, (type(v), repr(v)) if isinstance(v, _VALUES) else v, f"{v!r:.80}")
+def _another(key: Any) -> str:
+    """What a value is whose text did not change."""
+    return "another view" if isinstance(key, tuple) and key[0] is Tensor else "another one"
+
+
+def _named(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
+    """(path, value) of all leaves."""
+    found: list[tuple[str, Any]] = []
+    for i, a in enumerate(args):
+        name = _NAMES[i] if i < len(_NAMES) else f"arg {i}"
+        if a.__class__ in _LEAVES:
+            found.append((name, a))
+        else:
+            found.extend(leaves(name, a))
+    for name in sorted(kwargs):
+        found.extend(leaves(name, kwargs[name]))
+    return found
+
+
+# *** tensors ***
+def _plain(u: UOp) -> UOp | None:
+    """The BUFFER on one device that a tensor shows all of in order, None for everything else."""
+    b = u
+    while b.op is Ops.RESHAPE:
+        b = b.src[0]
+    if b.op is not Ops.BUFFER or b.arg.addrspace is not AddrSpace.GLOBAL or b.arg.device.__class__ is not str:
+        return None
+    for d in u.shape:
+        if d.__class__ is not int:
+            return None
+    return b
+
+
+def _key(u: UOp, plain: UOp | None) -> Any:
+    """The demand on a tensor: shape, dtype, device, split, and where these do not tell all of the view, the view."""
+    if plain is not None:
+        return Tensor, u.shape, plain.arg.dtype, plain.arg.device, None, None
+    shape = tuple([d if isinstance(d, int) else d.unbind_all()[0] for d in u.shape])
+    view = _pattern(u) if u.axis is not None or _is_symbolic(u) else None
+    return Tensor, shape, u.dtype, u.device, u.axis, view
+
+
+def _text(u: UOp) -> str:
+    dims = [d.unbind_all()[0].render() if isinstance(d, UOp) else str(d) for d in u.shape]
+    split = "" if u.axis is None else f", split along axis {u.axis}"
+    return f"a tensor ({', '.join(dims)}{',' * (len(dims) == 1)}) {u.dtype} on {u.device}{split}"
 
 
 def _is_symbolic(view: UOp) -> bool:
@@ -110,35 +115,57 @@ def _pattern(view: UOp) -> UOp:
     return free.substitute({storage: any_buffer}, walk=True)
 
 
-# *** tensors ***
 class Inputs:
     """The arguments of one call, made real, and what a replay demands of them.
 
-    ``buffers`` are those of the tensors: the block that a tensor is, the storage under a symbolic view.
+    ``buffers`` are those of the tensors: the block that a tensor is, the storage under a symbolic view. ``bound`` are
+    the bound variables among them by name.
     """
 
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        named = [(f"arg {i}", a) for i, a in enumerate(args)] + sorted(kwargs.items())
-        found = [leaf for name, a in named for leaf in leaves(name, a)]
-        self.tensors = [(p, v) for p, v in found if isinstance(v, Tensor)]
-        realize(*[t for _, t in self.tensors])
-        self.buffers = [_input_buffer(p, t) for p, t in self.tensors]
-        self._check_overlap()
-        self.bound = self._bound([v for _, v in found if isinstance(v, UOp) and v.is_bound_var])
-        self.var_vals = {name: v.val for name, v in self.bound.items()}
-        self.demands = [_demand(p, v) for p, v in found] + [_demand("TRAINING", TRAINING.value)]
+    __slots__ = ("found", "tensors", "buffers", "bound", "var_vals", "demands", "_plain")
 
-    def _bound(self, given: list[UOp]) -> dict[str, UOp]:
-        """Bound variables by name, those in shapes included."""
-        inside = [u for _, t in self.tensors for u in t.uop.toposort() if u.is_bound_var]
-        out: dict[str, UOp] = {}
-        for v in (*given, *inside):
-            if out.setdefault(v.expr, v) is not v:
-                raise JitError(f"bind mismatch on {v.expr!r}: the arguments bind it to {out[v.expr].val} and {v.val}; "
-                               "one call uses one value of a variable")
-        return out
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.found = _named(args, kwargs)
+        self.tensors: list[tuple[str, Tensor]] = [leaf for leaf in self.found if isinstance(leaf[1], Tensor)]
+        self._plain = [_plain(t.uop) for _, t in self.tensors]
+        if None in self._plain:
+            realize(*[t for _, t in self.tensors])
+            self._plain = [_plain(t.uop) for _, t in self.tensors]
+        self.buffers = [_input_buffer(p, t) if u is None else buffer_of(u).ensure_allocated()
+                        for (p, t), u in zip(self.tensors, self._plain)]
+        if len(self.buffers) > 1:
+            self._check_overlap()
+        self.bound: dict[str, UOp] = {}
+        if None in self._plain or len(self.found) > len(self.tensors):
+            self._bind()
+        self.var_vals = {name: v.val for name, v in self.bound.items()}
+        self.demands = self._demands()
+
+    def _demands(self) -> Demands:
+        demands: Demands = []
+        tensors = iter(self._plain)
+        for path, v in self.found:
+            demands.append((path, _key(v.uop, next(tensors)) if isinstance(v, Tensor) else key_of(path, v)))
+        demands.append(("", settings()))
+        return demands
+
+    def texts(self) -> list[str]:
+        """Each leaf in words."""
+        return [_text(v.uop) if isinstance(v, Tensor) else text_of(v) for _, v in self.found]
+
+    def _bind(self) -> None:
+        """Note bound variables, those in shapes included."""
+        over = [v for _, v in self.found if isinstance(v, UOp)]
+        over += [t.uop for (_, t), plain in zip(self.tensors, self._plain) if plain is None]
+        for v in [u for root in over for u in root.toposort() if u.is_bound_var]:
+            if self.bound.setdefault(v.expr, v) is not v:
+                raise JitError(f"bind mismatch on {v.expr!r}: the arguments bind it to {self.bound[v.expr].val} and "
+                               f"{v.val}; one call uses one value of a variable")
 
     def _check_overlap(self) -> None:
+        bases = [b.base for b in self.buffers]
+        if len({*map(id, bases)}) == len(bases) and all([b.__class__ is Buffer for b in bases]):
+            return
         spans = sorted((id(b.base), b.offset, b.offset + b.nbytes, p)
                        for buffer, (p, _) in zip(self.buffers, self.tensors) for b in parts_of(buffer))
         for (base, _, end, first), (other, start, _, second) in zip(spans, spans[1:]):
@@ -152,6 +179,9 @@ class Inputs:
 
     def flat(self, i: int) -> UOp:
         """The elements of one tensor in order: its whole buffer, or a part of one."""
+        plain = self._plain[i]
+        if plain is not None:
+            return plain
         u = self.tensors[i][1].uop
         return u.reshape((self.buffers[i].size,)) if self.is_part(i) else under_views(u)
 

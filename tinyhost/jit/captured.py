@@ -14,10 +14,12 @@ import tinyhost
 from tinyhost.device import Buffer
 from tinyhost.device.buffer import buffer_of
 from tinyhost.device.multibuffer import MultiBuffer
-from tinyhost.engine.replay import Recorded, Replay
+from tinyhost.engine.arrange import Recorded
+from tinyhost.engine.replay import Replay
 from tinyhost.errors import JitError
-from tinyhost.jit.arguments import Demand, rebuilt
-from tinyhost.jit.results import Output
+from tinyhost.jit.arguments import Demands
+from tinyhost.jit.results import Output, Result
+from tinyhost.jit.state import State
 from tinyhost.uop import UOp
 
 
@@ -41,35 +43,31 @@ def _checked_version(text: str) -> Version:
 class Captured:
     """What one set of arguments ran; ``replay`` is None while it was called only once."""
 
-    demands: list[Demand]
+    demands: Demands
+    texts: list[str] = field(default_factory=list)  # the arguments in words
     replay: Replay | None = None
-    inputs: list[UOp] = field(default_factory=list)  # what each input tensor stood on
+    inputs: list[UOp] = field(default_factory=list)  # what stands for the storage of each input tensor
     bound: dict[str, UOp] = field(default_factory=dict)
     outputs: list[Output] = field(default_factory=list)
-    ret: Any = None  # the result, with nodes in the place of tensors
+    result: Result = field(default_factory=Result)
+    state: State | None = None  # None where the capture owns all that it uses
 
     def __reduce__(self) -> tuple[Any, ...]:
         assert self.replay is not None, "nothing was captured"
         places = [*self.inputs, *(o.slot for o in self.outputs)]
         numbered = {u: UOp.param(i, u.dtype, (u.arg.size,), u.device) for i, u in enumerate(places)}
-        ret = rebuilt(self.ret, lambda x: with_nodes(x, numbered))
         kinds = [(u.arg.device, u.arg.size, u.arg.dtype) for u in places]
-        return _restored, (Version(tinyhost.__version__), self.demands, self.bound, ret, kinds, len(self.inputs),
-                           self.replay.recorded)
+        return _restored, (Version(tinyhost.__version__), self.demands, self.texts, self.bound,
+                           self.result.moved(numbered), kinds, len(self.inputs), self.replay.recorded)
 
 
-def _restored(version: Version, demands: list[Demand], bound: dict[str, UOp], ret: Any, kinds: Sequence[Any],
-              inputs: int, recorded: list[Recorded]) -> Captured:
+def _restored(version: Version, demands: Demands, texts: list[str], bound: dict[str, UOp], result: Result,
+              kinds: Sequence[Any], inputs: int, recorded: list[Recorded]) -> Captured:
     """A capture from its parts, over new places."""
     nodes = [UOp.new_buffer(*kind) for kind in kinds]
     outputs = [Output(u) for u in nodes[inputs:]]
     given: list[Buffer | MultiBuffer] = [buffer_of(u) for u in nodes[:inputs]] + [o.buffer for o in outputs]
     places = {UOp.param(i, u.dtype, (u.arg.size,), u.device): u if i < inputs else outputs[i - inputs].slot
               for i, u in enumerate(nodes)}
-    return Captured(demands, Replay.from_recorded(recorded), nodes[:inputs], bound, outputs,
-                    rebuilt(ret, lambda x: with_nodes(x, places)))
-
-
-def with_nodes(x: Any, new: dict[UOp, UOp]) -> Any:
-    """A node with others exchanged in it; anything else is itself."""
-    return x.substitute(new, walk=True) if isinstance(x, UOp) else x
+    return Captured(demands, texts, Replay.from_recorded(recorded, given), nodes[:inputs], bound, outputs,
+                    result.moved(places))

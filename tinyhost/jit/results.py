@@ -1,25 +1,31 @@
 """The results of a captured function: which memory a replay writes them to, and the tensors that show it.
 
 Memory that a capture made for a result is written again only when no tensor, view or lazy graph of an earlier call is
-left on it; otherwise the replay gets other memory. Tensors that the function left somewhere (a ``grad``, an attribute)
-always show the last call. What a result reads besides (inputs, state) is the storage of its call.
+left on it; otherwise the replay gets other memory. Tensors that the function left somewhere (an attribute) always show
+the last call. What a result reads besides (inputs, state) is the storage of its call. Results are views of each other,
+of arguments and of state where they were at capture, so writes to one show in the others.
 """
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from tinyhost._tensor.registry import live_tensors
-from tinyhost._tensor.views import forget_exclusive
+from tinyhost._tensor.views import family_of, forget_exclusive, storage_of
 from tinyhost.device import Buffer
 from tinyhost.device.buffer import buffer_of, from_buffer
 from tinyhost.device.multibuffer import MultiBuffer
 from tinyhost.engine.hazards import is_storage
+from tinyhost.errors import JitError
+from tinyhost.jit.leaves import Container, leaves, rebuilt
+from tinyhost.ops import GroupOp, Ops
 from tinyhost.tensor import Tensor
 from tinyhost.uop import UOp
 
 _SPARE = 2  # buffers that wait to be used again: programs that feed a result back alternate between two
+_VIEWS = GroupOp.Movement | {Ops.DETACH, Ops.BITCAST}
 
 
 class Output:
@@ -41,10 +47,14 @@ class Output:
 
     def renew(self) -> UOp:
         """The node for the results of the next call; ``buffer`` is what it shows."""
-        followers = self._detached()
+        followers = self._detached() if self._followers else ()
         self.buffer, node = self._next()
-        self._used = [(b, r) for b, r in self._used if b is not self.buffer][-_SPARE + 1:]
-        self._used.append((self.buffer, weakref.ref(node)))
+        used = self._used
+        if used[-1][0] is self.buffer:
+            used.pop()
+        else:
+            self._used = used = [pair for pair in used if pair[0] is not self.buffer][-_SPARE + 1:]
+        used.append((self.buffer, weakref.ref(node)))
         for t in followers:
             t.uop = t.uop.substitute({self.slot: node}, walk=True)
         return node
@@ -67,19 +77,146 @@ class Output:
         return buffer_of(fresh), fresh
 
 
-def outputs_of(results: Iterable[Any], made: Iterable[UOp]) -> dict[UOp, Output]:
-    """An Output for each BUFFER of ``made`` that a result (a node) shows or reads."""
+def outputs_of(results: Iterable[UOp], made: Iterable[UOp]) -> dict[UOp, Output]:
+    """An Output for each BUFFER of ``made`` that a result shows or reads."""
     wanted, out = set(made), dict[UOp, Output]()
     for r in results:
-        if isinstance(r, UOp):
-            out.update({u: Output(u) for u in r.toposort() if u in wanted and u not in out and is_storage(u)})
+        out.update({u: Output(u) for u in r.toposort() if u in wanted and u not in out and is_storage(u)})
     return out
 
 
-def result_tensor(node: Any, now: dict[UOp, UOp]) -> Any:
-    """A new tensor for a node of the result, over the storage and the variables of a call."""
-    if not isinstance(node, UOp):
-        return node
-    t = Tensor._wrap(node.substitute(now, walk=True))
-    forget_exclusive(t.uop)
-    return t
+# *** the tensors ***
+@dataclass
+class Shown:
+    """One tensor of the result.
+
+    Attributes:
+        node: its graph, over what stood for inputs, outputs and variables at capture.
+        argument: number of the argument it is.
+        family: a number that tensors share which see each other's writes.
+        outside: the tensor it is, over state, while that lives and stands there.
+    """
+
+    node: UOp
+    argument: int | None = None
+    family: int | None = None
+    outside: weakref.ref[Tensor] | None = None
+
+    def __post_init__(self) -> None:
+        self._place, self._views = _chain(self.node)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Shown, (self.node, self.argument, self.family)
+
+    def over(self, now: dict[UOp, UOp]) -> UOp:
+        """Its graph over the storage and the variables of a call."""
+        if self._views is None:
+            return self.node.substitute(now, walk=True)
+        u = now.get(self._place, self._place)
+        for op, src, arg, tag in self._views:
+            u = UOp(op, (u, *src), arg, tag)
+        return u
+
+
+def _chain(node: UOp) -> tuple[UOp, list[tuple[Ops, tuple[UOp, ...], Any, Any]] | None]:
+    """What a node shows and the views of it, innermost first; None where variables stand in these."""
+    views, u = [], node
+    while u.op in _VIEWS:
+        views.append((u.op, u.src[1:], u.arg, u.tag))
+        u = u.src[0]
+    fixed = u.op is Ops.BUFFER and not any(s.op is Ops.AFTER for _, src, _, _ in views for r in src
+                                           for s in r.toposort())
+    return u, views[::-1] if fixed else None
+
+
+@dataclass
+class Result:
+    """What a captured function returns: a value with numbers of ``tensors`` in the place of these.
+
+    Attributes:
+        anchors: for a family that does not end with the result, the number of an argument in it, or those tensors of
+            state in it that lived at capture.
+    """
+
+    value: Any = None
+    tensors: list[Shown] = field(default_factory=list)
+    anchors: dict[int, int | list[weakref.ref[Tensor]]] = field(default_factory=dict)
+
+    def moved(self, new: dict[UOp, UOp]) -> Result:
+        """The same over other nodes, apart from the tensors outside."""
+        tensors = [Shown(s.node.substitute(new, walk=True), s.argument, s.family) for s in self.tensors]
+        return Result(self.value, tensors, {n: a for n, a in self.anchors.items() if isinstance(a, int)})
+
+    def tensors_over(self, now: dict[UOp, UOp], arguments: Sequence[tuple[str, Tensor]]) -> list[Tensor]:
+        """The tensors of a call, over its storage and variables."""
+        families: dict[int, Tensor] = {}
+        out = []
+        for s in self.tensors:
+            t = _this(s, arguments)
+            if t is None:
+                first = None if s.family is None else families.get(s.family) or self._anchor(s, arguments)
+                u = s.over(now)
+                t = Tensor._unmarked(u) if first is None else first._view(u)
+                forget_exclusive(u)
+            if s.family is not None:
+                families.setdefault(s.family, t)
+            out.append(t)
+        return out
+
+    def _anchor(self, s: Shown, arguments: Sequence[tuple[str, Tensor]]) -> Tensor | None:
+        """A tensor outside that a result is a view of."""
+        anchor = self.anchors.get(s.family) if s.family is not None else None
+        if isinstance(anchor, int):
+            return arguments[anchor][1]
+        alive = [t for r in anchor or () if (t := r()) is not None and storage_of(t.uop) is storage_of(s.node)]
+        return alive[0] if alive else None
+
+    def filled(self, tensors: Sequence[Tensor]) -> Any:
+        """The value with these tensors in it."""
+        if self.value.__class__ is int:
+            return tensors[self.value]
+        return rebuilt(self.value, lambda i: None if i is None else tensors[i])
+
+
+def _this(s: Shown, arguments: Sequence[tuple[str, Tensor]]) -> Tensor | None:
+    """The tensor that a result is, if it is none of its own."""
+    if s.argument is not None:
+        return arguments[s.argument][1]
+    t = None if s.outside is None else s.outside()
+    return t if t is not None and storage_of(t.uop) is storage_of(s.node) else None
+
+
+def result_tensors(ret: Any) -> list[Tensor]:
+    """The tensors in what a function returned.
+
+    Raises:
+        JitError: it returned something else.
+    """
+    values = [v for _, v in leaves("return", ret) if not isinstance(v, Container)]
+    wrong = sorted({type(v).__name__ for v in values if not isinstance(v, Tensor) and v is not None})
+    if wrong:
+        raise JitError(f"a captured function returns Tensors, containers of them or None, got {', '.join(wrong)}: a "
+                       "Python value would be frozen at capture; return a Tensor and read it outside")
+    return [v for v in values if isinstance(v, Tensor)]
+
+
+def result_of(ret: Any, tensors: Sequence[Tensor], arguments: Sequence[tuple[str, Tensor]], places: dict[UOp, UOp],
+              made: Collection[UOp]) -> Result:
+    """What a function returned, over ``places``; ``made`` is storage that the capture made."""
+    unique = list({id(t): t for t in tensors}.values())
+    number = {id(t): i for i, t in enumerate(unique)}
+    families: dict[int, int] = {}
+    result = Result(rebuilt(ret, lambda t: None if t is None else number[id(t)]))
+    for t in unique:
+        family = None if t._family is None else families.setdefault(id(t._family), len(families))
+        shown = Shown(t.uop.substitute(places, walk=True), family=family)
+        shown.argument = next((i for i, (_, a) in enumerate(arguments) if a is t), None)
+        home = storage_of(t.uop)
+        if shown.argument is None and home is not None and home not in made:
+            shown.outside = weakref.ref(t)
+        if family is not None and family not in result.anchors and home not in made:
+            members = [m for m in family_of(t) if id(m) not in number]
+            mine = [i for i, (_, a) in enumerate(arguments) if any(a is m for m in members)]
+            result.anchors[family] = mine[0] if mine else [weakref.ref(m) for m in members]
+        result.tensors.append(shown)
+    return result

@@ -9,26 +9,25 @@ at capture. State that is written in place stays live.
 from __future__ import annotations
 
 import functools
+import inspect
 import weakref
 from collections.abc import Callable
 from threading import RLock
 from typing import Any, Generic, TypeVar
 
 import tinyhost
-from tinyhost.device import Buffer
-from tinyhost.device.buffer import from_buffer
-from tinyhost.device.multibuffer import MultiBuffer, parts_of
-from tinyhost.engine.capture import Capture, recorder
+from tinyhost._tensor.registry import touched
+from tinyhost.engine.capture import recorder
 from tinyhost.engine.replay import Replay
 from tinyhost.env import JIT, PROFILE
 from tinyhost.errors import JitError
-from tinyhost.jit.arguments import Inputs, check, leaves, met, rebuilt
-from tinyhost.jit.captured import Captured, Version, with_nodes
-from tinyhost.jit.results import Output, outputs_of, result_tensor
+from tinyhost.jit.arguments import Inputs, check
+from tinyhost.jit.captured import Captured, Version
+from tinyhost.jit.capturing import capture, replayed
+from tinyhost.jit.results import result_tensors
 from tinyhost.profiling import cpu_profile
-from tinyhost.realization import lazy_graphs, realize, settle, waiting_stores
+from tinyhost.realization import is_lazy, is_stored, lazy_graphs, realize, root_state
 from tinyhost.tensor import Tensor
-from tinyhost.uop import Ops, UOp
 
 R = TypeVar("R")
 
@@ -64,6 +63,7 @@ class TinyJit(Generic[R]):
     def __init__(self, fxn: Callable[..., R], captures: int = 1) -> None:
         if captures < 1:
             raise ValueError(f"TinyJit needs at least one capture, got captures={captures}")
+        _check_function(fxn)
         self.fxn, self.captures = fxn, captures
         self._lock = RLock()
         self._methods: dict[int, tuple[weakref.ref[Any], TinyJit[R]]] = {}
@@ -122,93 +122,40 @@ class TinyJit(Generic[R]):
             ret, _ = self._run(args, kwargs)
             self._known = [*self._known, Captured(inputs.demands)][-self.captures:]
             return ret
-        if captured.replay is None:
-            return self._capture(captured, inputs, args, kwargs)
-        return self._replay(captured, captured.replay, inputs)
+        if captured.replay is not None:
+            if self.captures == 1:
+                check(captured.demands, captured.texts, inputs)
+            if captured.state is None or (captured.state.is_current() and captured.state.fits()):
+                return replayed(captured, captured.replay, inputs)  # type: ignore[no-any-return]
+            captured.replay = captured.state = None
+        return capture(captured, inputs, lambda early: self._run(args, kwargs, early))  # type: ignore[no-any-return]
 
     def _find(self, inputs: Inputs) -> Captured | None:
         """What is known of such arguments; with one capture, the first call's arguments do not matter."""
         if self.captures == 1:
             return self._known[0] if self._known else None
-        found = next((c for c in self._known if met(c.demands, inputs.demands)), None)
+        alike = [c for c in self._known if c.demands == inputs.demands]
+        found = next((c for c in alike if c.state is None or c.state.fits()), None)
+        if found is None and alike:  # of other gradients
+            found = Captured(inputs.demands)
         if found is not None:
-            self._known = [*(c for c in self._known if c is not found), found]
+            self._known = [*(c for c in self._known if c is not found), found][-self.captures:]
         return found
 
-    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[R, list[Tensor]]:
-        """Call the function, and realize its result and whatever it stored; (result, its tensors)."""
-        before = waiting_stores()
-        ret = self.fxn(*args, **kwargs)
-        stored = [t for state, t in waiting_stores().items() if state not in before]
-        tensors = _result_tensors(ret)
-        realize(*tensors, *stored)
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any],
+             early: Callable[[], None] | None = None) -> tuple[R, list[Tensor]]:
+        """Call the function, and realize its result and whatever it stored; for a capture (``early`` comes first) also
+        what else it left. (result, its tensors)"""
+        before = lazy_graphs()
+        with touched() as made:
+            ret = self.fxn(*args, **kwargs)
+            tensors = result_tensors(ret)
+            if early is not None:
+                early()
+            waits = is_stored if early is None else is_lazy
+            left = [t for t in made() if waits(t) and root_state(t) not in before]
+        realize(*tensors, *left)
         return ret, tensors
-
-    # *** capture ***
-    def _capture(self, captured: Captured, inputs: Inputs, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
-        # a part of a buffer stands on a BUFFER of its own meanwhile, so that a replay may take another part
-        views = {i: t.uop for i, (_, t) in enumerate(inputs.tensors) if inputs.is_part(i)}
-        nodes = [from_buffer(b) if i in views else inputs.flat(i) for i, b in enumerate(inputs.buffers)]
-        for i, view in views.items():
-            inputs.tensors[i][1].uop = nodes[i].reshape(view.shape)
-        capture = recorder.start(lazy_graphs())
-        try:
-            ret, tensors = self._run(args, kwargs)
-            result = rebuilt(ret, lambda x: x.uop if isinstance(x, Tensor) else x)
-        finally:
-            recorder.stop()
-            for i, view in views.items():
-                t = inputs.tensors[i][1]
-                written = t.uop is not nodes[i].reshape(view.shape)
-                t.uop = t.uop.substitute({nodes[i]: view.reshape((view.max_numel(),))}, walk=True) if written else view
-        if not capture.items:
-            raise JitError("didn't JIT anything! The function ran no kernel while it was captured: realize its result "
-                           "inside, or make it depend on its arguments")
-        captured.inputs, captured.bound, captured.demands = nodes, inputs.bound, inputs.demands
-        outputs = self._outputs(capture, result)
-        captured.outputs = list(outputs.values())
-        captured.replay = Replay(capture, [*inputs.buffers, *(o.buffer for o in captured.outputs)])
-        captured.ret = rebuilt(result, lambda x: with_nodes(x, {u: o.slot for u, o in outputs.items()}))
-        now = {o.slot: u for u, o in outputs.items()}
-        now |= {nodes[i]: view.reshape((view.max_numel(),)) for i, view in views.items()}
-        own: R = rebuilt(captured.ret, lambda x: result_tensor(x, now))
-        results = {id(t) for _, t in leaves("", own)}
-        for u, o in outputs.items():
-            o.follow(u, results)
-        return own
-
-    def _outputs(self, capture: Capture, result: Any) -> dict[UOp, Output]:
-        nodes = [u for _, u in leaves("", result)]
-        written = {id(bound.params[i]) for bound, _ in capture.items for i in bound.plan.written}
-        outputs = outputs_of(nodes, [u for r in nodes if isinstance(r, UOp) for u in r.toposort()
-                                     if u.op is Ops.BUFFER and capture.made(u)])
-        return {u: o for u, o in outputs.items() if id(o.buffer) in written}
-
-    # *** replay ***
-    def _replay(self, captured: Captured, replay: Replay, inputs: Inputs) -> R:
-        check(captured.demands, inputs.demands)
-        storage = [b.base for b in inputs.buffers]
-        written = replay.written | {storage[i] for i in replay.written_given if i < len(storage)}
-        settle({*replay.used, *(o.buffer for o in captured.outputs)}, written)
-        given = [_apart(p, b, i in replay.written_given, replay)
-                 for i, ((p, _), b) in enumerate(zip(inputs.tensors, inputs.buffers))]
-        nodes = [o.renew() for o in captured.outputs]
-        replay.run([*given, *(o.buffer for o in captured.outputs)], inputs.var_vals)
-        now = dict(zip(captured.inputs, map(inputs.flat, range(len(inputs.tensors)))))
-        now |= {node: inputs.bound[name] for name, node in captured.bound.items()}
-        now |= {o.slot: node for o, node in zip(captured.outputs, nodes)}
-        return rebuilt(captured.ret, lambda u: result_tensor(u, now))  # type: ignore[no-any-return]
-
-
-def _apart(path: str, buffer: Buffer | MultiBuffer, written: bool, replay: Replay) -> Buffer | MultiBuffer:
-    """An input in memory that the captured steps do not write as their state: a copy where they do."""
-    if not any(part.base in replay.parts_written for part in parts_of(buffer)):
-        return buffer
-    if written:
-        raise JitError(f"{path} is memory that the captured function writes as its own state too, so a replay could "
-                       "not tell them apart; pass a .clone()")
-    copies = [Buffer(p.device, p.size, p.dtype).allocate().copy_from(p) for p in parts_of(buffer)]
-    return MultiBuffer(copies) if isinstance(buffer, MultiBuffer) else copies[0]
 
 
 def _loaded(version: Version, name: str, captures: int, known: list[Captured]) -> TinyJit[Any]:
@@ -226,10 +173,18 @@ def _call_method(fxn: Callable[..., R], ref: weakref.ref[Any], *args: Any, **kwa
     return fxn(ref(), *args, **kwargs)
 
 
-def _result_tensors(ret: Any) -> list[Tensor]:
-    values = [v for _, v in leaves("return", ret)]
-    wrong = sorted({type(v).__name__ for v in values if not isinstance(v, Tensor) and v is not None})
-    if wrong:
-        raise JitError(f"a captured function returns Tensors, containers of them or None, got {', '.join(wrong)}: a "
-                       "Python value would be frozen at capture; return a Tensor and read it outside")
-    return [v for v in values if isinstance(v, Tensor)]
+def _check_function(fxn: Any) -> None:
+    """Demand a function that computes its result when it is called."""
+    if not callable(fxn):
+        raise JitError(f"TinyJit captures a function, got {type(fxn).__name__} {fxn!r:.60}: decorate the function "
+                           "first, and with classmethod or property after that")
+    if isinstance(fxn, staticmethod):
+        fxn = fxn.__func__
+    for kind, test in _DEFERRED.items():
+        if test(fxn):
+            raise JitError(f"TinyJit captures what a call computes, and {getattr(fxn, '__name__', fxn)} is "
+                               f"{kind}, which computes later: capture the function that it calls")
+
+
+_DEFERRED = {"a generator": inspect.isgeneratorfunction, "a coroutine": inspect.iscoroutinefunction,
+             "an asynchronous generator": inspect.isasyncgenfunction}

@@ -1,8 +1,9 @@
 """Optimizers: update parameters in place from their gradients.
 
 ``step()`` computes new values for all parameters and realizes them together. It demands TRAINING=1, so that a forgotten
-context is an error and not a silently wrong batch norm. State is kept in float32 (float64 for float64 parameters). The
-learning rate is a tensor that is assigned to, so a jitted step sees each change (see ``nn.schedule``).
+context is an error and not a silently wrong batch norm. State is kept in float32 (float64 for float64 parameters), on
+the parameter's devices and split like it. The learning rate is a tensor that is assigned to, so a jitted step sees each
+change (see ``nn.schedule``).
 """
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tinyhost._tensor.core import DeviceLike, canonical_device
 from tinyhost.dtype import DType, dtypes
 from tinyhost.env import FUSE_OPTIM, TRAINING
 from tinyhost.helpers import prod
@@ -25,6 +27,8 @@ class Optimizer:
     the step. A subclass defines ``_update``.
 
     Args:
+        device: where state and rate are kept and updates computed, gradients and new values moving there and back;
+            None: with each parameter, the rate with the first.
         fused: update all parameters as one vector, in a few large kernels instead of some for each parameter; the
             default is the context variable FUSE_OPTIM. State is then kept as one vector too.
 
@@ -33,7 +37,7 @@ class Optimizer:
             looks at each parameter as a whole.
     """
 
-    def __init__(self, params: Sequence[Tensor], lr: float, device: str | None = None,
+    def __init__(self, params: Sequence[Tensor], lr: float, device: DeviceLike = None,
                  fused: bool | None = None) -> None:
         if not (lr >= 0 and math.isfinite(lr)):
             raise ValueError(f"Invalid learning rate: {lr}")
@@ -44,7 +48,8 @@ class Optimizer:
             raise ValueError("optimizer must have at least one param: the tensors it was given are integers, or "
                              "marked with "
                              "is_param_(False)" if unique else "optimizer must have at least one param")
-        self.device = device or self.params[0].device
+        self._home = None if device is None else canonical_device(device)
+        self.device = self._home or self.params[0].device
         self.lr = Tensor([lr], dtype=dtypes.float32, device=self.device)
         self.fused = self._chosen(fused)
         self._groups = self._joint_params() if self.fused else [[i] for i in range(len(self.params))]
@@ -63,17 +68,22 @@ class Optimizer:
         """Numbers of the parameters that one vector holds: those of one state dtype and device."""
         groups: dict[Any, list[int]] = {}
         for i, p in enumerate(self.params):
-            groups.setdefault((_state_dtype(p), p.device) if isinstance(p.device, str) else i, []).append(i)
+            home = self._home or p.device
+            groups.setdefault((_state_dtype(p), home) if isinstance(home, str) else i, []).append(i)
         return list(groups.values())
 
     def _joined(self, tensors: Sequence[Tensor], group: list[int]) -> Tensor:
         """The tensors of a group as one at the state's dtype: itself, or flat and one after the other."""
-        parts = [tensors[i].cast(_state_dtype(self.params[i])) for i in group]
+        parts = [self._at_home(tensors[i]).cast(_state_dtype(self.params[i])) for i in group]
         return parts[0].flatten().cat(*(t.flatten() for t in parts[1:])) if self._flat(group) else parts[0]
 
     def _flat(self, group: list[int]) -> bool:
         """Whether the group is one vector; what is spread over devices stays as it is."""
-        return self.fused and isinstance(self.params[group[0]].device, str)
+        return self.fused and isinstance(self._home or self.params[group[0]].device, str)
+
+    def _at_home(self, t: Tensor) -> Tensor:
+        """A tensor where its update is computed: on its own device unless the optimizer was given one."""
+        return t if self._home is None else t.to(self._home)
 
     def zero_grad(self) -> None:
         """Forget all gradients."""
@@ -117,7 +127,7 @@ class Optimizer:
                 pieces = [new]
             for i, piece in zip(group, pieces):
                 p = self.params[i]
-                p.assign(piece.reshape(p.shape).cast(p.dtype))
+                p.assign(piece.reshape(p.shape).cast(p.dtype).to(p.device))
 
     def _update(self, k: int, w: Tensor, g: Tensor) -> Tensor:
         """What is subtracted from the values ``w`` with gradients ``g`` of group ``k``; assigns the group's state."""
@@ -130,8 +140,8 @@ class Optimizer:
             first = self.params[group[0]]
             dtype = _state_dtype(first)
             size = sum(prod(self.params[i].shape) for i in group)
-            out.append(Tensor.zeros(size, dtype=dtype, device=first.device) if self._flat(group) else
-                       first.zeros_like(dtype=dtype))
+            out.append(Tensor.zeros(size, dtype=dtype, device=self._home or first.device) if self._flat(group) else
+                       first.zeros_like(dtype=dtype, device=self._home))
         return out
 
 
@@ -182,7 +192,7 @@ class LARS(Optimizer):
 
     def __init__(self, params: Sequence[Tensor], lr: float = 0.001, momentum: float = 0.9, weight_decay: float = 1e-4,
                  ns_steps: int = 0, ns_coefficients: tuple[float, ...] | None = None, nesterov: bool = False,
-                 classic: bool = True, pre_wd: bool = True, tcoef: float = 0.001, device: str | None = None,
+                 classic: bool = True, pre_wd: bool = True, tcoef: float = 0.001, device: DeviceLike = None,
                  fused: bool | None = None) -> None:
         if ns_steps and not ns_coefficients:
             raise ValueError(f"ns_steps={ns_steps} needs ns_coefficients, the factors of the iterated polynomial")
@@ -200,7 +210,8 @@ class LARS(Optimizer):
             "it orthogonalises each matrix" if self.ns_steps else ""
 
     def _update(self, k: int, w: Tensor, g: Tensor) -> Tensor:
-        rate = self._rate(w, g)
+        lr = self.lr.to(w.device)
+        rate = self._rate(lr, w, g)
         if self.wd and self.pre_wd:
             g = g + self.wd * w
         if self.classic:
@@ -213,20 +224,20 @@ class LARS(Optimizer):
             g = g.reshape(g.shape[0], -1).newton_schulz(self.ns_steps, self.ns_coefficients).reshape(g.shape)
         if not self.classic:
             g = g * rate
-        return g + self.lr * self.wd * w if self.wd and not self.pre_wd else g
+        return g + lr * self.wd * w if self.wd and not self.pre_wd else g
 
-    def _rate(self, w: Tensor, g: Tensor) -> Tensor:
+    def _rate(self, lr: Tensor, w: Tensor, g: Tensor) -> Tensor:
         if not self.tcoef:
-            return self.lr
+            return lr
         weight, grad = _norm(w), _norm(g)
-        return self.lr * _trust_ratio(weight, grad, self.tcoef * weight / (grad + self.wd * weight))
+        return lr * _trust_ratio(weight, grad, self.tcoef * weight / (grad + self.wd * weight))
 
 
 class SGD(LARS):
     """Stochastic gradient descent; ``classic`` momentum is scaled by the learning rate of its time."""
 
     def __init__(self, params: Sequence[Tensor], lr: float = 0.001, momentum: float = 0.0, weight_decay: float = 0.0,
-                 nesterov: bool = False, classic: bool = False, device: str | None = None,
+                 nesterov: bool = False, classic: bool = False, device: DeviceLike = None,
                  fused: bool | None = None) -> None:
         super().__init__(params, lr, momentum, weight_decay, nesterov=nesterov, classic=classic, tcoef=0.0,
                          device=device, fused=fused)
@@ -241,7 +252,7 @@ class Muon(LARS):
 
     def __init__(self, params: Sequence[Tensor], lr: float = 0.001, momentum: float = 0.95, weight_decay: float = 0.1,
                  ns_steps: int = 5, ns_coefficients: tuple[float, ...] = (3.4445, -4.775, 2.0315),
-                 nesterov: bool = True, device: str | None = None, fused: bool | None = None) -> None:
+                 nesterov: bool = True, device: DeviceLike = None, fused: bool | None = None) -> None:
         if flat := [i for i, p in enumerate(params) if p.ndim < 2]:
             raise ValueError(f"Muon updates matrices, but params {flat} have less than two axes: give those to AdamW")
         super().__init__(params, lr, momentum, weight_decay, ns_steps, ns_coefficients, nesterov, classic=False,
@@ -253,7 +264,7 @@ class LAMB(Optimizer):
     (You et al. 2019)."""
 
     def __init__(self, params: Sequence[Tensor], lr: float = 0.001, b1: float = 0.9, b2: float = 0.999,
-                 eps: float = 1e-6, weight_decay: float = 0.0, adam: bool = False, device: str | None = None,
+                 eps: float = 1e-6, weight_decay: float = 0.0, adam: bool = False, device: DeviceLike = None,
                  fused: bool | None = None) -> None:
         self.b1, self.b2, self.eps, self.wd, self.adam = b1, b2, eps, weight_decay, adam
         super().__init__(params, lr, device, fused)
@@ -275,20 +286,21 @@ class LAMB(Optimizer):
         m, v = self.m[k], self.v[k]
         m.assign(self.b1 * m + (1.0 - self.b1) * g)
         v.assign(self.b2 * v + (1.0 - self.b2) * (g * g))
-        step = m / (1.0 - self.b1_t) / ((v / (1.0 - self.b2_t)).sqrt() + self.eps)
+        b1_t, b2_t = self.b1_t.to(w.device), self.b2_t.to(w.device)
+        step = m / (1.0 - b1_t) / ((v / (1.0 - b2_t)).sqrt() + self.eps)
         if self.wd:
             step = step + self.wd * w
         if not self.adam:
             weight, length = _norm(w), _norm(step)
             step = step * _trust_ratio(weight, length, weight / length)
-        return self.lr * step
+        return self.lr.to(w.device) * step
 
 
 class AdamW(LAMB):
     """Adam with decoupled weight decay."""
 
     def __init__(self, params: Sequence[Tensor], lr: float = 0.001, b1: float = 0.9, b2: float = 0.999,
-                 eps: float = 1e-8, weight_decay: float = 0.01, device: str | None = None,
+                 eps: float = 1e-8, weight_decay: float = 0.01, device: DeviceLike = None,
                  fused: bool | None = None) -> None:
         super().__init__(params, lr, b1, b2, eps, weight_decay, adam=True, device=device, fused=fused)
 
@@ -297,5 +309,5 @@ class Adam(AdamW):
     """Adam."""
 
     def __init__(self, params: Sequence[Tensor], lr: float = 0.001, b1: float = 0.9, b2: float = 0.999,
-                 eps: float = 1e-8, device: str | None = None, fused: bool | None = None) -> None:
+                 eps: float = 1e-8, device: DeviceLike = None, fused: bool | None = None) -> None:
         super().__init__(params, lr, b1, b2, eps, 0.0, device, fused)

@@ -266,7 +266,7 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin, WalkMixin):
     @property
     def _axis(self) -> int | None:
         a = self._axis_
-        return self._fill("_axis_", axis_from_uop, _without_body) if a is UNSET else a
+        return self._fill("_axis_", axis_from_uop, _splits) if a is UNSET else a
 
     # *** literals ***
     @staticmethod
@@ -437,6 +437,11 @@ Variable = UOp.variable
 
 def _without_body(u: UOp) -> tuple[UOp, ...]:
     return u.src[1:] if u.op is Ops.CALL else u.src
+
+
+def _splits(u: UOp) -> tuple[UOp, ...]:
+    """The sources that can decide how a node is split: none where it says so itself, or is on one device."""
+    return _without_body(u) if u.op is not Ops.UNSHARD and isinstance(u._device, tuple) else ()
 
 
 def _dtype_rule(u: UOp) -> DType:

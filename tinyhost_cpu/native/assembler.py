@@ -54,6 +54,10 @@ class Assembler:
         self.code += bytes((0x48 | register.num >> 3 << 2, 0x8D, (register.num & 7) << 3 | 5, 0, 0, 0, 0))
         self._jumps.append((len(self.code), name))
 
+    def repeat_move_bytes(self) -> None:
+        """Copy rcx bytes from rsi to rdi."""
+        self.code += b"\xf3\xa4"  # rep movsb (Intel SDM 2B, REP; operands are implied)
+
     def number(self, register: Reg, value: int) -> None:
         """Load a constant of any width."""
         short = 0 <= value < 1 << 31

@@ -1,16 +1,20 @@
 """States of threads and rings of workers in memory, and the table by which the fault handler finds them.
 
 ``State`` is the page of one thread; ``Ring`` the state of a worker with its slots. ``Faults`` owns the table and the
-generated code, installs the handler, and turns what it noted into an error that names the kernel.
+generated code, installs the handler, and ends kernels of threads in the table; ``fault_of`` turns what the handler
+noted into an error that names the kernel.
 """
 from __future__ import annotations
 
 import ctypes
 import mmap
+import os
 import signal
 import threading
+import weakref
 from dataclasses import dataclass
 
+from tinyhost.errors import KernelFault
 from tinyhost_cpu.code import Segment
 from tinyhost_cpu.native import layout
 from tinyhost_cpu.native.code import assemble
@@ -18,7 +22,10 @@ from tinyhost_cpu.native.layout import PAGE, SLOT_BYTES, SLOTS, SLOTS_AT
 from tinyhost_cpu.x86.caps import host_features
 
 SIGNALS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
-SA_SIGINFO, SA_ONSTACK = 0x4, 0x08000000  # asm/signal.h
+WATCHDOG = signal.SIGRTMAX - 3  # ends a kernel that does not end by itself; one of those nobody has a meaning for
+SA_SIGINFO, SA_ONSTACK, SA_RESTART = 0x4, 0x08000000, 0x10000000  # asm/signal.h
+TGKILL = 234  # Linux UAPI, unistd_64.h
+_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Area:
@@ -34,22 +41,32 @@ class Area:
 
 @dataclass(frozen=True)
 class Fault:
-    """What ended a kernel; address and code are 0 when a later fault took their place."""
+    """What ended a kernel: the signal, the address that was accessed, the address of the instruction."""
 
     signal: int
     address: int
     code: int
 
+    @property
+    def expired(self) -> bool:
+        """Whether the watchdog ended it."""
+        return self.signal == WATCHDOG
+
     def __str__(self) -> str:
-        name = signal.Signals(self.signal).name
-        if not self.code:
-            return name
         where = f" at address {self.address:#x}" if self.signal in (signal.SIGSEGV, signal.SIGBUS) else ""
-        return f"{name}{where}, instruction at {self.code:#x}"
+        return f"{signal.Signals(self.signal).name}{where}, instruction at {self.code:#x}"
+
+
+def fault_of(kernel: str, fault: Fault, timeout: float) -> KernelFault:
+    """The error for a kernel that ended with a fault."""
+    if fault.expired:
+        return KernelFault(f"kernel {kernel} did not end in {timeout:g} s and was stopped at {fault.code:#x}; what it "
+                           "wrote is not valid; CPU_TIMEOUT_MS gives kernels more time")
+    return KernelFault(f"kernel {kernel} ended with {fault}; what it wrote is not valid")
 
 
 class State(Area):
-    """The state of a thread that calls kernels itself."""
+    """The state of a thread that runs kernels."""
 
     def __init__(self, size: int = PAGE) -> None:
         super().__init__(size)
@@ -58,48 +75,40 @@ class State(Area):
         """The last fault of this thread."""
         return Fault(*[self.words[at // 8] for at in (layout.FAULT_SIGNAL, layout.FAULT_ADDRESS, layout.FAULT_CODE)])
 
+    @property
+    def calls(self) -> int:
+        """Entries into kernels and returns from them; odd while one runs."""
+        return self.words[layout.CALLS // 8]
+
+    def expire(self, calls: int) -> None:
+        """The watchdog's signal shall end the kernel that was entered as ``calls``."""
+        self.words[layout.EXPIRED // 8] = calls
+
+    def set_scratch(self, address: int) -> None:
+        """Memory that only this thread uses."""
+        self.words[layout.SCRATCH // 8] = address
+
 
 def keep_for_good(owner: object) -> None:
-    """Never free ``owner``: a worker that did not end still uses its memory while the interpreter shuts down."""
+    """Never free ``owner``: workers and signal handlers use its memory until the process has ended."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
 
 
 class Ring(State):
-    """The state and the slots of a worker; never freed."""
+    """The state and the slots of worker ``number``; never freed."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
         super().__init__(SLOTS_AT + SLOTS * SLOT_BYTES)
         self._alt_stack = Area(layout.ALT_STACK_BYTES)
         self.words[layout.ALT_STACK // 8] = self._alt_stack.address
         self.words[layout.ALT_STACK // 8 + 2] = layout.ALT_STACK_BYTES
+        self.words[layout.NUMBER // 8] = number
         keep_for_good(self)
 
     @property
     def thread(self) -> int:
         """Id of the worker's thread for the kernel, 0 before it runs."""
         return self.words[layout.TID // 8]
-
-    @property
-    def done(self) -> int:
-        """Slots finished."""
-        return self.words[layout.DONE // 8]
-
-    @property
-    def put(self) -> int:
-        """Slots handed in."""
-        return self.words[layout.PUT // 8]
-
-    def fill(self, number: int, function: int, count: int, arguments: int) -> None:
-        """Write slot ``number``; nobody reads it before PUT is behind it."""
-        at = (SLOTS_AT + number % SLOTS * SLOT_BYTES) // 8
-        self.words[at], self.words[at + 1], self.words[at + 2], self.words[at + 3] = function, count, arguments, 0
-
-    def fault_of(self, number: int) -> Fault | None:
-        """What ended slot ``number``, None when it ended well. Valid until the slot is filled again."""
-        ended_by = self.words[(SLOTS_AT + number % SLOTS * SLOT_BYTES) // 8 + 3]
-        if not ended_by:
-            return None
-        return self.take_fault() if self.words[layout.FAULT_SLOT // 8] == number else Fault(ended_by, 0, 0)
 
 
 class _SigAction(ctypes.Structure):
@@ -112,28 +121,33 @@ class Faults:
 
     def __init__(self) -> None:
         self._table = Area(-(-layout.TABLE_BYTES // PAGE) * PAGE)
-        code, at = assemble(self._table.address, "avx" in host_features())
-        self._code = Segment(code)
-        self._lock = threading.Lock()
+        clock = ctypes.cast(_libc.clock_gettime, ctypes.c_void_p).value
+        assert clock is not None
+        code, at = assemble(self._table.address, "avx" in host_features(), clock, WATCHDOG)
+        self._code = Segment(code, "tinyhost_workers")
+        self._lock = threading.RLock()  # the end of a state, at any time, removes its thread
+        self._states: dict[int, weakref.ref[State]] = {}
         start = self._code.address
         pointer, word = ctypes.c_void_p, ctypes.c_int64
         self.worker = start + at["worker"]
-        self.publish = ctypes.CFUNCTYPE(None, pointer, word)(start + at["publish"])
-        self.wait = ctypes.CFUNCTYPE(word, pointer, word, word, pointer)(start + at["wait"])
+        self.handlers = {kind: start + at[kind] for kind in layout.KINDS}
+        self.reset = ctypes.CFUNCTYPE(None, word, word)(start + at["reset"])
+        self.participate = ctypes.CFUNCTYPE(word, word, word, word)(start + at["participate"])
+        self.hand_in = ctypes.CFUNCTYPE(word, pointer, word)(start + at["hand_in"])
+        self.withdraw = ctypes.CFUNCTYPE(None, pointer, word)(start + at["withdraw"])
         self.guarded = ctypes.CFUNCTYPE(word, pointer, pointer, word, pointer)(start + at["guarded"])
         self._install(start + at["handler"])
         keep_for_good(self)
 
     def _install(self, handler: int) -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
-        action = _SigAction(handler=handler, flags=SA_SIGINFO | SA_ONSTACK)
-        for number in SIGNALS:
+        action = _SigAction(handler=handler, flags=SA_SIGINFO | SA_ONSTACK | SA_RESTART)
+        for number in (*SIGNALS, WATCHDOG):
             before = _SigAction()
-            if libc.sigaction(number, None, ctypes.byref(before)):
-                raise OSError(ctypes.get_errno(), f"cannot read the handler of {number.name}")
+            if _libc.sigaction(int(number), None, ctypes.byref(before)):
+                raise OSError(ctypes.get_errno(), f"cannot read the handler of signal {number:d}")
             self._table.words[layout.HANDLERS // 8 + number] = before.handler or 0
-            if libc.sigaction(number, ctypes.byref(action), None):
-                raise OSError(ctypes.get_errno(), f"cannot install a handler for {number.name}")
+            if _libc.sigaction(int(number), ctypes.byref(action), None):
+                raise OSError(ctypes.get_errno(), f"cannot install a handler for signal {number:d}")
 
     def add(self, thread: int, state: State) -> None:
         """Catch faults of the thread with that id of the kernel.
@@ -150,16 +164,33 @@ class Faults:
             words[layout.PAIRS // 8 + 2 * free + 1] = state.address
             words[layout.PAIRS // 8 + 2 * free] = thread
             words[layout.COUNT // 8] = max(pairs, free + 1)
+            self._states[thread] = weakref.ref(state)
 
     def remove(self, thread: int) -> None:
         """Forget a thread that ends."""
         words = self._table.words
         with self._lock:
+            self._states.pop(thread, None)
             for i in range(words[layout.COUNT // 8]):
                 if words[layout.PAIRS // 8 + 2 * i] == thread:
                     words[layout.PAIRS // 8 + 2 * i] = 0
 
     def clear(self) -> None:
         """Forget all threads: a forked child has only the one that runs."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # the end of a state, at any time, removes its thread
+        self._states = {}
         self._table.words[layout.COUNT // 8] = 0
+
+    def running(self) -> dict[int, int]:
+        """The threads in whose kernel the time passes: thread id to CALLS."""
+        with self._lock:
+            states = [(thread, state()) for thread, state in self._states.copy().items()]
+            return {thread: state.calls for thread, state in states if state is not None and state.calls & 1}
+
+    def end(self, thread: int, calls: int) -> None:
+        """End the kernel that a thread entered as ``calls``, if it still runs."""
+        with self._lock:  # the thread stays as long as it is in the table
+            state = self._states[thread]() if thread in self._states else None
+            if state is not None and state.calls == calls:
+                state.expire(calls)
+                _libc.syscall(TGKILL, os.getpid(), thread, WATCHDOG)

@@ -290,6 +290,13 @@ RET           |                                     | ZO   | C3
 @ 2C XCHG; alu
 XCHG          | X:r/m32, X:r32                      | MR   | 87 /r
 XCHG          | X:r/m64, X:r64                      | MR   | REX.W + 87 /r
+@ 2C XADD; alu; flags=w
+XADD          | X:r/m32, X:r32                      | MR   | 0F C1 /r
+XADD          | X:r/m64, X:r64                      | MR   | REX.W + 0F C1 /r
+@ 2A CMPXCHG; alu; flags=w
+CMPXCHG       | X:<rax>, X:r/m64, r64               | MR   | REX.W + 0F B1 /r
+@ 2B RDTSC; alu
+RDTSC         | W:<eax>, W:<edx>                    | ZO   | 0F 31
 @ 2A LDMXCSR; load
 LDMXCSR       | m32                                 | M    | NP 0F AE /2
 @ 2B STMXCSR; store

@@ -1,0 +1,123 @@
+"""Capturing a call, and replaying a capture on the arguments of another.
+
+``capture`` runs the function while everything it launches is recorded, and fills a Captured; ``replayed`` launches what
+was recorded and gives the result of that call. Which capture belongs to a call is decided elsewhere.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tinyhost.device import Buffer
+from tinyhost.device.buffer import from_buffer
+from tinyhost.device.multibuffer import MultiBuffer, parts_of
+from tinyhost.engine.capture import Capture, Fresh, recorder
+from tinyhost.engine.replay import Replay
+from tinyhost.errors import JitError
+from tinyhost.jit.arguments import Inputs
+from tinyhost.jit.captured import Captured
+from tinyhost.jit.results import Output, outputs_of, result_of
+from tinyhost.jit.state import Before, State
+from tinyhost.realization import is_settled, lazy_graphs, settle
+from tinyhost.tensor import Tensor
+from tinyhost.uop import Ops, UOp
+
+Run = Callable[[Callable[[], None]], tuple[Any, list[Tensor]]]
+
+
+def capture(captured: Captured, inputs: Inputs, run: Run) -> Any:
+    """Record a call of ``run`` into ``captured``; its result. ``run`` calls what it is given before it realizes.
+
+    Raises:
+        JitError: nothing ran, or what ran cannot be replayed.
+    """
+    # a part of a buffer stands on a BUFFER of its own meanwhile, so that a replay may take another part
+    views = {i: t.uop for i, (_, t) in enumerate(inputs.tensors) if inputs.is_part(i)}
+    nodes = [from_buffer(b) if i in views else inputs.flat(i) for i, b in enumerate(inputs.buffers)]
+    for i, view in views.items():
+        inputs.tensors[i][1].uop = nodes[i].reshape(view.shape)
+    before = Before(inputs.buffers)
+    recording = recorder.start(lazy_graphs())
+    try:
+        ret, tensors = run(lambda: before.carry(recording))
+        before.carry(recording)
+        if not recording.items:
+            raise JitError("didn't JIT anything! The function ran no kernel while it was captured: realize its result "
+                           "inside, or make it depend on its arguments")
+        before.check_dropped(recording)
+        _check_values(recording, inputs)
+        outputs = _outputs(recording, [t.uop for t in tensors])
+        slots = [UOp.new_buffer(u.arg.device, u.arg.size, u.arg.dtype) for u in nodes]
+        places = dict(zip(nodes, slots)) | {u: o.slot for u, o in outputs.items()}
+        result = result_of(ret, tensors, inputs.tensors, places, set(outputs))
+        grads = before.changed_grads(recording)
+        del ret, tensors, before
+    finally:
+        recorder.stop()
+        for i, view in views.items():
+            t = inputs.tensors[i][1]
+            written = t.uop is not nodes[i].reshape(view.shape)
+            t.uop = t.uop.substitute({nodes[i]: view.reshape((view.max_numel(),))}, walk=True) if written else view
+    captured.demands, captured.texts = inputs.demands, inputs.texts()
+    captured.inputs, captured.bound, captured.result = slots, inputs.bound, result
+    captured.outputs = list(outputs.values())
+    captured.replay = Replay(recording, [*inputs.buffers, *(o.buffer for o in captured.outputs)])
+    captured.state = State(captured.replay.used, grads)
+    now = {slot: inputs.flat(i) for i, slot in enumerate(slots)} | {o.slot: u for u, o in outputs.items()}
+    own = result.tensors_over(now, inputs.tensors)
+    results = {id(t) for t in own}
+    for u, o in outputs.items():
+        o.follow(u, results)
+    return result.filled(own)
+
+
+def _check_values(recording: Capture, inputs: Inputs) -> None:
+    """Demand that the function did not bind a variable of its arguments to another value."""
+    for _, values in recording.items:
+        for name, value in values.items():
+            if inputs.var_vals.get(name, value) != value:
+                raise JitError(f"bind mismatch on {name!r}: the arguments bind it to {inputs.var_vals[name]}, the "
+                               f"captured function to {value}; one call uses one value of a variable")
+
+
+def _outputs(recording: Capture, nodes: list[UOp]) -> dict[UOp, Output]:
+    """Memory that recorded steps made and filled, and that the result shows."""
+    written = [bound.held[i] for bound, _ in recording.items for i in bound.plan.written]
+    fresh = [p for p in written if isinstance(p, Fresh)]
+    ids = {id(p) for p in written}
+    outputs = outputs_of(nodes, [u for r in nodes for u in r.toposort() if u.op is Ops.BUFFER and recording.made(u)])
+    return {u: o for u, o in outputs.items()
+            if id(o.buffer) in ids or any(p.is_of(o.buffer) for p in fresh)}
+
+
+def replayed(captured: Captured, replay: Replay, inputs: Inputs) -> Any:
+    """Run a capture on other arguments that meet its demands; the result of that call."""
+    outputs = captured.outputs
+    if not is_settled():
+        storage = [b.base for b in inputs.buffers]
+        written = replay.written | {storage[i] for i in replay.written_given if i < len(storage)}
+        settle({*replay.used, *storage, *(o.buffer for o in outputs)}, written)
+    given = inputs.buffers
+    if replay.parts_written:
+        given = [_apart(inputs.tensors[i][0], b, i in replay.written_given, replay) for i, b in enumerate(given)]
+    nodes = [o.renew() for o in outputs]
+    replay.run([*given, *[o.buffer for o in outputs]], inputs.var_vals)
+    if (state := captured.state) is not None and state.grads:
+        state.leave()
+    now = {slot: inputs.flat(i) for i, slot in enumerate(captured.inputs)}
+    for o, node in zip(outputs, nodes):
+        now[o.slot] = node
+    for name, bound in captured.bound.items():
+        now[bound] = inputs.bound[name]
+    return captured.result.filled(captured.result.tensors_over(now, inputs.tensors))
+
+
+def _apart(path: str, buffer: Buffer | MultiBuffer, written: bool, replay: Replay) -> Buffer | MultiBuffer:
+    """An input in memory that the captured steps do not write as their state: a copy where they do."""
+    if not any([part.base in replay.parts_written for part in parts_of(buffer)]):
+        return buffer
+    if written:
+        raise JitError(f"{path} is memory that the captured function writes as its own state too, so a replay could "
+                       "not tell them apart; pass a .clone()")
+    copies = [Buffer(p.device, p.size, p.dtype).allocate().copy_from(p) for p in parts_of(buffer)]
+    return MultiBuffer(copies) if isinstance(buffer, MultiBuffer) else copies[0]

@@ -1,0 +1,160 @@
+"""State that a captured function uses: tensors that live outside of it, and gradients that it leaves at them.
+
+A replay knows storage, the function knows tensors. So what a function puts in the place of state is written into the
+state's storage, where a replay finds it; and a capture is current only as long as tensors still show the storage it
+uses, and gradients are as it found them. What cannot be carried over is an error at capture.
+"""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+from tinyhost._tensor.registry import lazy_tensors, live_tensors, watch
+from tinyhost._tensor.views import storage_of
+from tinyhost.device.buffer import buffer_of, has_storage
+from tinyhost.engine.capture import Capture, Fresh
+from tinyhost.errors import JitError
+from tinyhost.realization import realize, root_state
+from tinyhost.tensor import Tensor
+from tinyhost.uop import Ops, UOp
+
+ANY = object()  # a gradient that does not matter
+
+
+def _base(node: UOp) -> Any:
+    return buffer_of(node).base
+
+
+def _home(t: Tensor) -> UOp | None:
+    """The BUFFER that a tensor shows, if it has content."""
+    node = storage_of(t.uop)
+    return node if node is not None and node.op is Ops.BUFFER and has_storage(node) else None
+
+
+class Before:
+    """Tensors as they were when a capture began."""
+
+    def __init__(self, arguments: Iterable[Any]) -> None:
+        live = live_tensors()
+        self._shown = [(weakref.ref(t), t.uop, node) for t in live if (node := _home(t)) is not None]
+        self._lazy = [(weakref.ref(t), root_state(t)) for t, u in lazy_tensors() if u.device is not None]
+        self._grads = {id(t): (t, t.grad) for t in live if t.grad is not None}
+        self._arguments = {id(b.base) for b in arguments}
+
+    def carry(self, capture: Capture) -> None:
+        """Write what the function put in the place of state into the storage of the state, while recording.
+
+        Raises:
+            JitError: it does not fit there.
+        """
+        used = _used(capture)
+        back: list[Tensor] = []
+        for t, grad in self._grads.values():
+            new = t.grad
+            if new is not None and new is not grad and (_reads(grad, used) or grad.uop.base in new.uop.toposort()):
+                _put_back(grad, grad.uop, new)
+                t.grad = grad
+                back.append(grad)
+        used |= self._arguments
+        for ref, uop, node in self._shown:
+            t = ref()
+            if t is not None and storage_of(t.uop) is not node and (id(_base(node)) in used
+                                                                    or node in t.uop.toposort()):
+                _put_back(t, uop, Tensor._wrap(t.uop))
+                back.append(t)
+        realize(*back)
+
+    def check_dropped(self, capture: Capture) -> None:
+        """Demand that the state which recorded steps use is still state.
+
+        Raises:
+            JitError: no tensor is left that shows it.
+        """
+        used = _used(capture)
+        held: dict[Any, bool] = {}  # storage or graph -> whether a tensor that showed it lives
+        for ref, _, node in self._shown:
+            if id(base := _base(node)) in used and id(base) not in self._arguments:
+                held[node] = held.get(node, False) or ref() is not None
+        for ref, root in self._lazy:
+            if root not in capture.outside:
+                held[root] = held.get(root, False) or ref() is not None
+        now = {storage_of(t.uop) for t in live_tensors()}
+        if gone := [node for node, alive in held.items() if not alive and node not in now]:
+            raise JitError(f"state of shape {gone[0].shape} that the captured function reads was dropped by it, so the "
+                           "next call would read something else: write state in place with assign(), or return it and "
+                           "pass it as an argument")
+
+    def changed_grads(self, capture: Capture) -> list[tuple[weakref.ref[Tensor], Any, Any]]:
+        """(tensor, the gradient it must have before a replay or ANY, the one it has after it)."""
+        used, out = _used(capture), []
+        for t in live_tensors():
+            _, before = self._grads.get(id(t), (t, None))
+            if t.grad is not before:
+                need = None if before is None else before if _reads(before, used) else ANY
+                out.append((weakref.ref(t), need, t.grad))
+            elif before is not None and _reads(before, used):
+                out.append((weakref.ref(t), before, before))
+        return out
+
+
+def _used(capture: Capture) -> set[int]:
+    """Owners of memory that had content before, by id, which recorded steps read or write."""
+    return {id(p.base) for bound, _ in capture.items for p in bound.held if not isinstance(p, Fresh)}
+
+
+def _reads(t: Tensor, used: set[int]) -> bool:
+    node = _home(t)
+    return node is not None and id(_base(node)) in used
+
+
+def _put_back(t: Tensor, uop: UOp, new: Tensor) -> None:
+    """Let a tensor stand where it stood, and write ``new`` there."""
+    if (t.shape, t.dtype, t.device) != (uop.shape, uop.dtype, uop.device) or new.shape != uop.shape:
+        raise JitError(f"state of shape {uop.shape}, {uop.dtype} on {uop.device} was replaced by one of shape "
+                       f"{new.shape}, {new.dtype} on {new.device} inside a captured function: write it in place with "
+                       "assign(), or call reset() after such a change outside")
+    t.uop = uop
+    t.assign(new)
+
+
+class State:
+    """Tensors over the storage that a capture uses, and the gradients it expects and leaves."""
+
+    def __init__(self, used: Iterable[Any], grads: list[tuple[weakref.ref[Tensor], Any, Any]]) -> None:
+        self.grads = grads
+        self._homes: dict[UOp, list[weakref.ref[Tensor]]] = {}
+        self._moved = False
+        bases = {id(b) for b in used}
+        for t in live_tensors():
+            node = _home(t)
+            if node is not None and id(_base(node)) in bases:
+                self._homes.setdefault(node, []).append(weakref.ref(t))
+                watch(t, self._note)
+
+    def _note(self) -> None:
+        self._moved = True
+
+    def is_current(self) -> bool:
+        """Whether tensors still show the storage that they showed."""
+        if not self._moved:
+            return True
+        self._moved = False
+        for node, refs in self._homes.items():
+            alive = [t for r in refs if (t := r()) is not None]
+            if not alive or any([storage_of(t.uop) is not node for t in alive]):
+                return False
+        return True
+
+    def fits(self) -> bool:
+        """Whether gradients are what a replay needs."""
+        for ref, need, _ in self.grads:
+            if need is not ANY and (t := ref()) is not None and t.grad is not need:
+                return False
+        return True
+
+    def leave(self) -> None:
+        """Put the gradients where the function leaves them."""
+        for ref, _, after in self.grads:
+            if (t := ref()) is not None and t.grad is not after:
+                t.grad = after

@@ -1,0 +1,183 @@
+"""Runs of packets on the calling thread and on workers.
+
+``Run`` names packets in memory (see ``native.layout``); ``Runner.execute`` runs some at once and returns when all of
+their packets have ended. The calling thread takes part in each run, one after the other; workers are helpers that may
+come late or never: nothing ever waits for a thread to wake up. A fault in a packet becomes a ``KernelFault``, Ctrl-C
+cancels what has not started; in either case signals are set before the exception leaves, so that nobody waits for
+them in vain.
+
+The owner of the memory resets nothing, but must not touch it, nor run it a second time, before ``execute`` is back.
+"""
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tinyhost.errors import KernelFault
+from tinyhost_cpu.native import layout
+from tinyhost_cpu.native.states import Fault, Faults, State, fault_of
+
+SLICE_TICKS = 150_000_000  # of the time stamp counter, between looks at pending signals of Python: 30 to 75 ms
+FULL_RING_SLEEP = 1e-3  # seconds
+
+
+@dataclass(frozen=True)
+class Run:
+    """Packets in memory.
+
+    Attributes:
+        address: of the header; a multiple of 64.
+        packets: how many there are, the one of kind "end" included; its need is the number of chunks of the others.
+        width: threads that may take part, the caller included.
+        scratch_bytes: how much memory of its own each of them needs for kernels.
+        names: of the packets, for errors; kernels at least.
+        owner: keeps the memory alive.
+    """
+
+    address: int
+    packets: int
+    width: int
+    scratch_bytes: int
+    names: Sequence[str]
+    owner: Any = None
+
+    def word(self, place: int) -> int:
+        """A u64 of the header."""
+        return ctypes.c_uint64.from_address(self.address + place).value
+
+    def set_word(self, place: int, value: int) -> None:
+        """Write a u64 of the header."""
+        ctypes.c_uint64.from_address(self.address + place).value = value
+
+    def packet_word(self, number: int, place: int) -> int:
+        """A u64 of a packet."""
+        return self.word(layout.RUN_HEADER_BYTES + number * layout.PACKET_BYTES + place)
+
+    @property
+    def chunks(self) -> int:
+        """All chunks of the run."""
+        return self.packet_word(self.packets - 1, layout.PACKET_NEED)
+
+
+class Record(NamedTuple):
+    """One chunk of an execute or copy: which, on which worker (0: a calling thread), from when to when in ns of
+    CLOCK_MONOTONIC."""
+
+    run: int
+    packet: int
+    chunk: int
+    participant: int
+    start: int
+    end: int
+
+
+class Execution:
+    """Some runs under way, led by one thread with its ``state``; ``helpers`` gives rings of workers for all of them."""
+
+    def __init__(self, runs: Sequence[Run], faults: Faults, state: State, timeout: float) -> None:
+        self.runs, self._faults, self._state, self._timeout = runs, faults, state, timeout
+        self._calls: Any = None
+        self._count = sum(run.width for run in runs) - 1
+        self._logs: list[Any] = []
+        self._seen, self._since = -1, 0.0
+
+    def prepare(self, rings: Sequence[int], log: bool) -> None:
+        """Reset the runs and address the calls for help: the first run's helpers, then those of the others."""
+        for run in self.runs:
+            self._faults.reset(run.address, run.packets)
+            if log:
+                memory = (ctypes.c_uint64 * (layout.RECORD_BYTES // 8 * max(run.chunks, 1)))()
+                run.set_word(layout.RUN_LOG, ctypes.addressof(memory))
+                self._logs.append(memory)
+        if self._count:
+            addresses = [run.address for i, run in enumerate(self.runs) for _ in range(run.width - (i == 0))]
+            words: list[int] = []
+            for ring, address in zip(rings, addresses, strict=True):
+                words += (ring, address, 0, 0)
+            self._calls = (ctypes.c_uint64 * len(words))(*words)
+
+    def hand_in(self) -> bool:
+        """Call for help; False when a worker has too much to do already."""
+        return self._calls is None or bool(self._faults.hand_in(self._calls, self._count))
+
+    def finish(self) -> None:
+        """Take part until all runs are over and no helper touches their memory. May be left by an exception and called
+        again."""
+        for run in self.runs:
+            while self._faults.participate(run.address, self._state.address, SLICE_TICKS):
+                self._check_progress()
+        if self._calls is not None:
+            self._faults.withdraw(self._calls, self._count)
+
+    def cancel(self) -> None:
+        """What has not started does not, and nothing is waited for."""
+        for run in self.runs:
+            run.set_word(layout.RUN_CANCELLED, 1)
+
+    def _check_progress(self) -> None:
+        completed = sum(run.word(layout.RUN_COMPLETED) for run in self.runs)
+        now = time.monotonic()
+        if completed != self._seen:
+            self._seen, self._since = completed, now
+        elif now - self._since > 2 * self._timeout:  # twice: an endless kernel has its own error
+            raise KernelFault("; ".join(self._waits()) + f" in {2 * self._timeout:g} s")
+
+    def _waits(self) -> list[str]:
+        """What the runs wait for, in words."""
+        out = []
+        handlers = {self._faults.handlers[kind]: kind for kind in ("wait", "poll")}
+        for run in self.runs:
+            for i in range(run.packets):
+                kind = handlers.get(run.packet_word(i, layout.PACKET_HANDLER))
+                if run.packet_word(i, layout.PACKET_CLAIMED) == 0:
+                    if kind is not None:
+                        address, value = run.packet_word(i, layout.PACKET_A), run.packet_word(i, layout.PACKET_B)
+                        what = "signal" if kind == "wait" else "word"
+                        out.append(f"packet {i}: the {what} at {address:#x} did not reach {value}")
+                    break
+        return out or ["a run made no progress"]
+
+    def failure(self) -> KernelFault | None:
+        """The error of the first run that failed."""
+        for run in self.runs:
+            if failed := run.word(layout.RUN_FAILED):
+                fault = Fault(*[run.word(at) for at in (layout.RUN_SIGNAL, layout.RUN_ADDRESS, layout.RUN_CODE)])
+                name = run.names[failed - 1] if failed <= len(run.names) else ""
+                return fault_of(name or f"packet {failed - 1}", fault, self._timeout)
+        return None
+
+    def records(self) -> list[Record]:
+        """What the log says, in order of starts."""
+        out = []
+        size = layout.RECORD_BYTES // 8
+        for number, (run, log) in enumerate(zip(self.runs, self._logs)):
+            for i in range(run.word(layout.RUN_LOGGED)):
+                out.append(Record(number, *log[i * size:i * size + 5]))
+        return sorted(out, key=lambda r: r.start)
+
+
+def execute(execution: Execution, hand_in: Callable[[], None]) -> None:
+    """Run an execution to its end, whatever exceptions signal handlers of Python raise meanwhile.
+
+    Raises:
+        KernelFault: a packet ended with a fault, or does not end.
+        KeyboardInterrupt, or what another signal handler raised: in the main thread, when the rest is cancelled.
+    """
+    interrupt: BaseException | None = None
+    while True:
+        try:
+            if interrupt is None:
+                hand_in()
+            else:
+                execution.cancel()
+            execution.finish()
+            break
+        except BaseException as e:
+            interrupt = interrupt or e
+    if interrupt is not None:
+        raise interrupt
+    if (failure := execution.failure()) is not None:
+        raise failure
