@@ -51,13 +51,14 @@ import os
 import sys
 from types import FrameType
 
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_OURS = (_HERE + os.sep, _HERE + "_", "<frozen")  # this package and its backends
 
 
 def _calling_line() -> str | None:
     """``file:line, in function: source`` of the innermost frame outside of this package."""
     f: FrameType | None = sys._getframe(2)
-    while f is not None and f.f_code.co_filename.startswith((_HERE, "<frozen")):
+    while f is not None and f.f_code.co_filename.startswith(_OURS):
         f = f.f_back
     if f is None:
         return None

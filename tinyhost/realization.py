@@ -75,7 +75,7 @@ def _compute(roots: dict[UOp, None], do_update_stats: bool = True) -> dict[UOp, 
     return effects.becomes
 
 
-def _substitute_live(lazy: list[tuple[TensorCore, UOp]], becomes: dict[UOp, UOp]) -> None:
+def _substitute_live(lazy: Sequence[tuple[TensorCore, UOp]], becomes: dict[UOp, UOp]) -> None:
     """Let live tensors stand on the buffers their graphs were computed into."""
     new = UOp.sink(*[u for _, u in lazy]).substitute(becomes, walk=True).src
     for (t, old), u in zip(lazy, new):

@@ -68,6 +68,33 @@ def add_part(a: Assembler) -> None:
     a.put(X.ADD, at(RDI), RAX, lock=True)
 
 
+def append(a: Assembler) -> None:
+    """Append ``n << 16 | chunk << 1`` (second and third word) to the journal at ``p``, take the fourth word's steps,
+    append the same plus 1. A journal is a count, then entries."""
+    a.put(X.SHL, RSI, 16)
+    a.put(X.SHL, RDX, 1)
+    a.put(X.OR, RSI, RDX)
+    for label in ("start", "end"):
+        a.number(RAX, 1)
+        a.put(X.XADD, at(RDI), RAX, lock=True)
+        a.put(X.MOV, at(RDI, 8, index=RAX, scale=8), RSI)
+        if label == "start":
+            a.put(X.TEST, RCX, RCX)
+            a.jump(X.JE, "worked")
+            a.label("work")
+            a.put(X.SUB, RCX, 1)
+            a.jump(X.JNE, "work")
+            a.label("worked")
+            a.put(X.ADD, RSI, 1)
+
+
+def carry(a: Assembler) -> None:
+    """``dest[chunk] = src[chunk] + n``: destination, source, chunk, n"""
+    a.put(X.MOV, RAX, at(RSI, index=RDX, scale=8))
+    a.put(X.ADD, RAX, RCX)
+    a.put(X.MOV, at(RDI, index=RDX, scale=8), RAX)
+
+
 @functools.cache
 def in_chunk(build: Callable[[Assembler], None]) -> Callable[[Assembler], None]:
     """``build`` for one chunk only: the third word is the number of the chunk, the fourth that of the one it is for."""
@@ -77,6 +104,22 @@ def in_chunk(build: Callable[[Assembler], None]) -> Callable[[Assembler], None]:
         build(a)
         a.label("not here")
     return guarded
+
+
+class Journal:
+    """What ``append`` wrote."""
+
+    def __init__(self, room: int) -> None:
+        self.memory = (ctypes.c_uint64 * (room + 1))()
+        self.address = ctypes.addressof(self.memory)
+
+    def entries(self) -> list[tuple[int, int, str]]:
+        """(n, chunk, "start" or "end") in order."""
+        return [(w >> 16, (w & 0xFFFF) >> 1, "end" if w & 1 else "start") for w in self.memory[1:1 + self.memory[0]]]
+
+    def clear(self) -> None:
+        """Forget all entries."""
+        self.memory[0] = 0
 
 
 class Cell:

@@ -19,7 +19,8 @@ def test_variables():
     def f(x: Tensor, n: Any) -> Tensor:
         return x[:n].sum()
     assert [f(x, v.bind(i)).item() for i in range(1, 11)] == [sum(range(i)) for i in range(1, 11)]
-    with pytest.raises(JitError, match="args mismatch in JIT: arg 1 was variable n at capture and is variable m now"):
+    with pytest.raises(JitError, match="args mismatch in JIT: arg 1 was variable n from 1 to 10 at capture and is "
+                                       "variable m from 1 to 10 now"):
         f(x, Variable("m", 1, 10).bind(3))
 
 

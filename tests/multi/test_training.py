@@ -80,13 +80,13 @@ def test_training_agrees_with_one_device(optimizer: str, place: Any, jit: bool):
     assert all(t.device == names(3) for t in nn.state.get_state_dict(opt).values())
 
 
-# *** two layers whose steps are exact: whole numbers, and rates that are powers of two ***
+# *** two layers whose steps are exact in doubles: whole numbers, and rates that are powers of two ***
 WAYS: dict[str, tuple[int | None, int | None, int | None]] = {  # splits of the batch, the first and the second weight
     "data": (0, None, None), "tensor": (None, 1, 0), "data and tensor": (0, 1, 0), "rows": (0, 0, 1),
     "nothing": (None, None, None), "features": (1, 0, None)}
 WHOLE = np.random.default_rng(11)
-W1, W2 = (WHOLE.integers(-2, 3, s).astype(np.float32) for s in ((8, 12), (12, 6)))
-BATCHES = [(WHOLE.integers(-2, 3, (12, 8)).astype(np.float32), WHOLE.integers(-1, 2, (12, 6)).astype(np.float32))
+W1, W2 = (WHOLE.integers(-2, 3, s).astype(np.float64) for s in ((8, 12), (12, 6)))
+BATCHES = [(WHOLE.integers(-2, 3, (12, 8)).astype(np.float64), WHOLE.integers(-1, 2, (12, 6)).astype(np.float64))
            for _ in range(4)]
 
 

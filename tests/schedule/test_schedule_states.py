@@ -1,4 +1,4 @@
-"""Order over states of storage, views in the result, patterns of two buffers, stages of reductions, limits, folded copies."""
+"""Order over states of storage, views in the result, two buffers in turns, stages, limits, folded copies."""
 from __future__ import annotations
 
 import gc
@@ -92,8 +92,8 @@ def test_no_view_is_left_in_a_schedule_of_several_devices(devices: int) -> None:
         linear = y.contiguous().schedule_linear()
         assert linear.src
         for call in linear.src:
-            views = [a.op for a in call.src[1:] if a.op in (Ops.RESHAPE, Ops.UNSHARD, Ops.MSTACK, Ops.AFTER, Ops.PERMUTE)]
-            assert not views
+            views = (Ops.RESHAPE, Ops.UNSHARD, Ops.MSTACK, Ops.AFTER, Ops.PERMUTE)
+            assert not [a.op for a in call.src[1:] if a.op in views]
             assert not any(u.op in GroupOp.Movement for u in call.src[0].toposort() if call.src[0].op is Ops.SINK)
 
 
@@ -160,21 +160,18 @@ def test_stages_give_what_one_kernel_gives(op: str) -> None:
 
 
 # *** limits ***
-@pytest.mark.parametrize("limit", [4, 8])
-def test_a_program_within_the_buffers_of_a_device(limit: int) -> None:
+@pytest.mark.parametrize("device, limit, setting", [
+    ("PYTHON::gpu", 8, 0), ("PYTHON::gpu", 5, 5), ("", 4, 4), ("", 8, 8)])
+def test_a_program_within_the_buffers_of_a_device(device: str, limit: int, setting: int) -> None:
     data = [np.full(5, i, np.int32) for i in range(20)]
-    with Context(MAX_KERNEL_BUFFERS=limit):
-        xs = [Tensor(d).realize() for d in data]
-        total = xs[0]
-        for i, x in enumerate(xs[1:]):
-            total = total + x if i % 2 else total.maximum(x) * 2
-        linear = total.schedule_linear()
-        assert len(linear.src) > 1
-        assert all(len([a for a in call.src[1:] if a.op in (Ops.BUFFER, Ops.PARAM, Ops.SHRINK)]) <= limit
-                   for call in linear.src if call.src[0].op is Ops.SINK)
-        want = data[0]
+    with Context(MAX_KERNEL_BUFFERS=setting, DEV=device or Device.DEFAULT):
+        total, want = Tensor(data[0]).realize(), data[0]
         for i, d in enumerate(data[1:]):
-            want = want + d if i % 2 else np.maximum(want, d) * 2
+            x = Tensor(d).realize()
+            total, want = (total + x, want + d) if i % 2 else (total.maximum(x) * 2, np.maximum(want, d) * 2)
+        linear = total.schedule_linear()
+        assert len(linear.src) == -(-(len(data) - 1) // (limit - 2))  # each has an output and what was computed before
+        assert all(sum(a.op is Ops.BUFFER for a in call.src[1:]) <= limit for call in linear.src)
         assert total.tolist() == want.tolist()
 
 
@@ -194,7 +191,8 @@ def test_copies_in_a_row_are_those_that_move_something() -> None:
     there = a.copy_to_device("CPU:1")
     ops = [c.src[0].op for c in check(output(1, there.copy_to_device("CPU:1") + 1, "CPU:1")).src]
     assert ops == [Ops.COPY, Ops.SINK]
-    ops = [c.src[0].op for c in check(output(1, there.copy_to_device("CPU:2") + there.copy_to_device("CPU:2"), "CPU:2")).src]
+    twice = there.copy_to_device("CPU:2") + there.copy_to_device("CPU:2")
+    ops = [c.src[0].op for c in check(output(1, twice, "CPU:2")).src]
     assert ops == [Ops.COPY, Ops.COPY, Ops.SINK]  # equal copies are one
 
 

@@ -31,10 +31,10 @@ class Drawer(Grower):
             self.symbolic_step(v)
             return
         kinds: list[Callable[[int], Any]] = [
-            self.unary, self.unary, self.unary, self.binary, self.binary, self.binary, self.cast, self.reduce, self.reduce,
-            self.cumulate, self.move_elements, self.move_elements, self.move_elements, self.join, self.product, self.conv,
-            self.index, self.index, self.write, self.effect, self.effect, self.effect, self.read, self.read,
-            self.break_up, self.break_up, self.place, self.draw_numbers, self.gradient, self.rounding]
+            *[self.unary] * 3, *[self.binary] * 3, self.cast, *[self.reduce] * 2, self.cumulate,
+            *[self.move_elements] * 3, self.join, self.product, self.conv, *[self.index] * 2, self.write,
+            *[self.effect] * 3, *[self.read] * 2, *[self.break_up] * 2, self.place, self.draw_numbers, self.gradient,
+            self.rounding]
         value = self.pick()
         if value is None:
             value = self.emit("sum", (self.live[0],), (0, False), 7.0 * LONGEST, 2, flat=True)
@@ -45,11 +45,12 @@ class Drawer(Grower):
     def unary(self, v: int) -> Any:
         a, f = self.arrays[v], self.program.facts[v]
         c = self.number(0, 5)
-        if a.dtype == bool:
+        if a.dtype.name == "bool":
             return self.emit("not", (v,))
-        table = {"+c": (c, f.bound + c), "*c": (c, f.bound * c), ">c": (c, 1), "==c": (c, 1), "relu": (None, f.bound),
-                 "abs": (None, f.bound), "sign": (None, 1), "clip": ((0, c + 1), c + 1), "where_c": (c, max(f.bound, c)),
-                 "masked": (c, max(f.bound, c))}
+        table: dict[str, tuple[Any, float]] = {
+            "+c": (c, f.bound + c), "*c": (c, f.bound * c), ">c": (c, 1), "==c": (c, 1), "relu": (None, f.bound),
+            "abs": (None, f.bound), "sign": (None, 1), "clip": ((0, c + 1), c + 1), "where_c": (c, max(f.bound, c)),
+            "masked": (c, max(f.bound, c))}
         signed = not a.dtype.name.startswith("u")
         if signed:
             table |= {"neg": (None, f.bound), "c-": (c, f.bound + c)}
@@ -57,8 +58,8 @@ class Drawer(Grower):
             table["floor"] = (None, f.bound + 1)
         else:
             most = float(np.iinfo(a.dtype).max)
-            table |= {"^c": (c, f.bound + 8), "&c": (c, c), "//c": (c + 1, f.bound), "%c": (c + 1, c), "<<c": (1, f.bound * 2),
-                      ">>c": (1, f.bound), "chain": (self.number(4, 40), most * 2)}
+            table |= {"^c": (c, f.bound + 8), "&c": (c, c), "//c": (c + 1, f.bound), "%c": (c + 1, c),
+                      "<<c": (1, f.bound * 2), ">>c": (1, f.bound), "chain": (self.number(4, 40), most * 2)}
         kind = self.choice(sorted(table))
         p, bound = table[kind]
         return self.emit(kind, (v,), p, bound, f.frac)
@@ -72,10 +73,11 @@ class Drawer(Grower):
         f, g, dtype = self.program.facts[v], self.program.facts[w], self.arrays[v].dtype
         if self.chance(0.2):
             return self.select(v, w)
-        if dtype == bool:
+        if dtype.name == "bool":
             return self.emit(self.choice(("and", "or", "xor", "eq")), (v, w))
-        table = {"add": f.bound + g.bound, "sub": f.bound + g.bound, "mul": f.bound * g.bound, "max2": max(f.bound, g.bound),
-                 "min2": max(f.bound, g.bound), "lt": 1, "eq": 1}
+        both = max(f.bound, g.bound)
+        table = {"add": f.bound + g.bound, "sub": f.bound + g.bound, "mul": f.bound * g.bound, "max2": both, "min2": both,
+                 "lt": 1, "eq": 1}
         if dtype.name in INTEGERS:
             most = 2.0 ** 64
             table |= {"xor": most, "and": most, "or": most}
@@ -129,10 +131,10 @@ class Drawer(Grower):
         if self.chance(0.15) and a.ndim:
             return self.emit(self.choice(("argmax", "argmin")), (v,), self.number(0, a.ndim - 1), a.size)
         p = self.axes(v), self.chance(0.4)
-        if a.dtype == bool and self.chance(0.5):
+        if a.dtype.name == "bool" and self.chance(0.5):
             return self.emit(self.choice(("any", "all")), (v,), p)
         kind = self.choice(("sum", "sum", "max", "min", "prod"))
-        if kind == "prod" and a.dtype == bool:
+        if kind == "prod" and a.dtype.name == "bool":
             kind = "sum"
         bound = f.bound * a.size if kind == "sum" else f.bound
         if kind == "prod":
@@ -153,8 +155,8 @@ class Drawer(Grower):
     # *** movement ***
     def move_elements(self, v: int) -> Any:
         a, f = self.arrays[v], self.program.facts[v]
-        moves = [self.reshape, self.permute, self.expand, self.pad, self.slice, self.slice, self.flip, self.roll, self.tile,
-                 self.triangle, self.split]
+        moves = [self.reshape, self.permute, self.expand, self.pad, self.slice, self.slice, self.flip, self.roll,
+                 self.tile, self.triangle, self.split]
         kind, p, bound = self.choice(moves if a.ndim else moves[:1])(v)
         return self.emit(kind, (v,), p, max(bound, f.bound), f.frac)
 
@@ -174,7 +176,7 @@ class Drawer(Grower):
         return "expand", (self.number(0, self.arrays[v].ndim), self.number(1, 3)), 0
 
     def pad(self, v: int) -> Any:
-        value = self.number(0, 3) if self.chance(0.3) and self.arrays[v].dtype != bool else 0
+        value = self.number(0, 3) if self.chance(0.3) and self.arrays[v].dtype.name != "bool" else 0
         return "pad", (tuple((self.number(0, 2), self.number(0, 2)) for _ in self.arrays[v].shape), value), value
 
     def box(self, v: int) -> tuple[slice, ...]:
@@ -238,7 +240,8 @@ class Drawer(Grower):
         dtype = self.choice(("float32", "int32"))
         x = self.typed(v, dtype)
         channels, h, w = self.number(1, 2), self.number(3, 6), self.number(3, 6)
-        shape, window = (self.number(1, 2), channels, h, w), (self.number(1, 2), channels, self.number(1, 3), self.number(1, 3))
+        shape = self.number(1, 2), channels, h, w
+        window = self.number(1, 2), channels, self.number(1, 3), self.number(1, 3)
         x = None if x is None else self.shaped(x, shape)
         if x is None or (k := self.fit(self.pick(), x, window)) is None:
             return None
@@ -258,9 +261,10 @@ class Drawer(Grower):
             picked = [self.number(0, a.shape[int(along)] - 1) for _ in range(self.number(1, 5))]
             return self.emit("columns" if along else "rows", (v,), picked, f.bound, f.frac)
         if kind in ("sort", "top"):
-            if a.dtype == bool or a.shape[axis] > 16:
+            if a.dtype.name == "bool" or a.shape[axis] > 16:
                 return None
-            return self.emit(kind, (v,), axis if kind == "sort" else (self.number(1, a.shape[axis]), axis), f.bound, f.frac)
+            p = axis if kind == "sort" else (self.number(1, a.shape[axis]), axis)
+            return self.emit(kind, (v,), p, f.bound, f.frac)
         i = self.whole_numbers()
         if i is None:
             return None
@@ -276,7 +280,7 @@ class Drawer(Grower):
         if kind == "rows_by":
             return self.emit(kind, (v, i), a.shape[0], f.bound, f.frac)
         j = self.shaped(i, a.shape)
-        if j is None or (kind == "scatter_sum" and (a.dtype == bool or a.size > 100)):
+        if j is None or (kind == "scatter_sum" and (a.dtype.name == "bool" or a.size > 100)):
             return None
         bound = f.bound * (1 + a.shape[axis]) if kind == "scatter_sum" else f.bound
         return self.emit(kind, (v, j), (axis, a.shape[axis]), bound, f.frac)
@@ -291,7 +295,7 @@ class Drawer(Grower):
             return self.emit(kind, (v,), rows, f.bound, f.frac)
         box = self.box(v)
         if kind == "set_c":
-            return self.emit(kind, (v,), (box, True if a.dtype == bool else 2), max(f.bound, 2.0), f.frac)
+            return self.emit(kind, (v,), (box, True if a.dtype.name == "bool" else 2), max(f.bound, 2.0), f.frac)
         w = self.fit(self.pick(), v, a[box].shape)
         if w is None:
             return None
@@ -350,7 +354,8 @@ class Drawer(Grower):
     # *** the rest ***
     def break_up(self, v: int) -> Any:
         f = self.program.facts[v]
-        return self.emit(self.choice(("realize", "realize", "contiguous", "clone", "detach")), (v,), None, f.bound, f.frac)
+        kind = self.choice(("realize", "realize", "contiguous", "clone", "detach"))
+        return self.emit(kind, (v,), None, f.bound, f.frac)
 
     def place(self, v: int) -> Any:
         place = self.choice((-1, -1, *range(6)))
@@ -374,15 +379,17 @@ class Drawer(Grower):
             return self.emit(kind, (x, w), None, g.bound * self.arrays[w].shape[1], g.frac)
         if kind == "backward":
             return self.loosely(kind, x, None) if f.bound < 100 else None
-        p, bound = {"grad_square": (None, f.bound * 4), "grad_relu": (None, 3), "grad_part": (self.box(x), f.bound * 2)}[kind]
+        p, bound = {"grad_square": (None, f.bound * 4), "grad_relu": (None, 3.0),
+                    "grad_part": (self.box(x), f.bound * 2)}[kind]
         return self.emit(kind, (x,), p, bound, f.frac)
 
     # *** symbolic axes ***
     def symbolic_step(self, v: int) -> Any:
         """A step on a value whose first axis has another length in each call."""
         a, f = self.arrays[v], self.program.facts[v]
-        kind = self.choice(("unary", "unary", "flat sum", "flat sum", "sum", "max", "self", "row", "pad", "slice", "flip", "split0",
-                            "cat", "cat_short", "stack", "gram", "realize", "contiguous", "cumsum", "argmax", "rest"))
+        kind = self.choice(("unary", "unary", "flat sum", "flat sum", "sum", "max", "self", "row", "pad", "slice", "flip",
+                            "split0", "cat", "cat_short", "stack", "gram", "realize", "contiguous", "cumsum", "argmax",
+                            "rest"))
         if kind == "unary":
             return self.unary(v)
         if kind == "flat sum":
@@ -421,7 +428,7 @@ class Drawer(Grower):
                 return None
             return self.emit("split0", (v,), (2, n // 2), f.bound, f.frac)
         name, args, p, bound = simple[kind]
-        if a.dtype == bool and name in ("max", "argmax", "cumsum"):
+        if a.dtype.name == "bool" and name in ("max", "argmax", "cumsum"):
             return None
         return self.emit(name, args, p, bound, f.frac)
 

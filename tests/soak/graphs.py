@@ -165,7 +165,7 @@ class Grower:
             return known[0]
         extents = (33, 64, 128, 200) if self.limit > SMALL else (1, 2, 3, 4, 5, 6, 7)
         dims = self.choice((1, 2, 2, 2, 3))
-        return tuple(self.choice(extents if i < 2 else extents[:3]) for i in range(dims))[:2 if self.limit > SMALL else 3]
+        return tuple(self.choice(extents) for _ in range(dims))[:2 if self.limit > SMALL else 3]
 
     def source(self, shape: tuple[int, ...], dtype: str, **more: Any) -> Source:
         frac = self.number(0, 2) if dtype.startswith("float") else 0
@@ -261,9 +261,9 @@ class Grower:
         return self.move(value, place, self.choice((None, *range(self.arrays[value].ndim))))
 
     # *** values that fit ***
-    def pick(self, *, exact: bool = False, dtypes: tuple[str, ...] = (), dims: int = 0, symbolic: bool = False) -> int | None:
+    def pick(self, *, exact: bool = False, dtypes: tuple[str, ...] = (), symbolic: bool = False) -> int | None:
         """A value, a recent one rather than an old one."""
-        fitting = [v for v in self.live if self.program.facts[v].symbolic == symbolic and self.arrays[v].ndim >= dims
+        fitting = [v for v in self.live if self.program.facts[v].symbolic == symbolic
                    and (not dtypes or self.arrays[v].dtype.name in dtypes)
                    and not (exact and (self.program.facts[v].loose or self.program.facts[v].unknown))]
         return fitting[-1 - min(int(self.rng.exponential(4)), len(fitting) - 1)] if fitting else None
@@ -292,7 +292,8 @@ class Grower:
         else:
             plain = have not in MANTISSA or (dtype in SIGNED and f.bound < np.iinfo(dtype).max)
         if plain or dtype == "bool":
-            return self.emit("cast", (value,), dtype, self.cast_bound(f, have, dtype), f.frac if dtype in MANTISSA else 0)
+            frac = f.frac if dtype in MANTISSA else 0
+            return self.emit("cast", (value,), dtype, self.cast_bound(f, have, dtype), frac)
         return self.emit("low_bits", (value,), dtype, 7)
 
     def cast_bound(self, f: Fact, have: str, dtype: str) -> float:

@@ -149,7 +149,8 @@ _add("expand", lambda p, t: t.unsqueeze(p[0]).expand(*t.shape[:p[0]], p[1], *t.s
 _add("pad", lambda p, t: t.pad(p[0], value=p[1]), lambda p, a: np.pad(a, p[0], constant_values=p[1]))
 _add("slice", lambda p, t: t[p])
 _add("cut", lambda p, t: _cut(t, p))
-_add("split", lambda p, t: t.split(p[0], p[1])[p[2]], lambda p, a: np.split(a, range(p[0], a.shape[p[1]], p[0]), p[1])[p[2]])
+_add("split", lambda p, t: t.split(p[0], p[1])[p[2]],
+     lambda p, a: np.split(a, range(p[0], a.shape[p[1]], p[0]), p[1])[p[2]])
 _add("flip", lambda p, t: t.flip(p), lambda p, a: np.flip(a, p))
 _add("roll", lambda p, t: t.roll(*p), lambda p, a: np.roll(a, *p))
 _add("repeat", lambda p, t: t.repeat(p), lambda p, a: np.tile(a, p))

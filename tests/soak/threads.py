@@ -24,10 +24,10 @@ WEIGHTS = [np.arange(24, dtype=np.float32).reshape(4, 6) - 9, np.arange(30, dtyp
 class Worker(threading.Thread):
     """Runs programs until it is time; keeps the first failure."""
 
-    def __init__(self, number: int, programs: int, until: float, first: int, shared: list[Tensor], patience: int) -> None:
+    def __init__(self, number: int, programs: int, until: float, first: int, patience: int, shared: list[Tensor]) -> None:
         super().__init__(name=f"worker {number}")
         self.number, self.programs, self.until, self.first = number, programs, until, first
-        self.shared, self.patience = shared, patience
+        self.patience, self.shared = patience, shared
         self.done = 0
         self.failure: BaseException | None = None
         self.layers = TinyJit(self.layer)
@@ -69,7 +69,7 @@ def main(threads: int, programs: int, seconds: int, first: int, patience: int) -
     shared = [Tensor(w) * 1 for w in WEIGHTS]  # not realized
     until = time.monotonic() + seconds
     faulthandler.dump_traceback_later(patience, exit=True)
-    workers = [Worker(i, programs, until, first, shared, patience) for i in range(threads)]
+    workers = [Worker(i, programs, until, first, patience, shared) for i in range(threads)]
     for w in workers:
         w.start()
     for w in workers:

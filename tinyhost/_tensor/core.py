@@ -91,8 +91,14 @@ class TensorCore(RandMixin):
         note_param(self, is_param)
 
     if TYPE_CHECKING:
-        uop: UOp
-        is_param: bool | None
+        @property
+        def uop(self) -> UOp: ...
+        @uop.setter
+        def uop(self, uop: UOp) -> None: ...
+        @property
+        def is_param(self) -> bool | None: ...
+        @is_param.setter
+        def is_param(self, is_param: bool | None) -> None: ...
     else:
         uop = property(attrgetter("_uop"), _move, doc="The graph it stands for.")
         is_param = property(attrgetter("_is_param"), _mark, doc="Whether it is a parameter; None: nobody said, so a "

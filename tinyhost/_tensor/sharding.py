@@ -47,7 +47,7 @@ class ShardingTensor(RandomTensor, StorageTensor):
         if isinstance(names, str):
             return self.to(names)
         if axis is None:
-            return self.to(names) if self.device != names or stored_axis(self.uop) is None else self._gathered(names)
+            return self.to(names) if self.device != names or stored_axis(self.uop) is None else self._whole_on(names)
         if not self.shape:
             raise ShapeError(f"cannot shard a tensor without axes over {names}: leave axis out to have it on each "
                              "device")
@@ -57,7 +57,7 @@ class ShardingTensor(RandomTensor, StorageTensor):
             ret.grad = self.grad.shard(names, axis)
         return ret
 
-    def _gathered(self, names: tuple[str, ...]) -> Self:
+    def _whole_on(self, names: tuple[str, ...]) -> Self:
         """All of self on each of the devices that hold its shards."""
         ret = self._wrap(self.uop.copy_to_device(names))
         ret.is_param = self.is_param

@@ -85,13 +85,16 @@ def sizes(size: tuple[Any, ...] | None, var_vals: dict[str, int]) -> tuple[int, 
 def run_launch(step: Launch, opaques: Sequence[Any], var_vals: dict[str, int], stats: bool) -> None:
     """Launch one kernel on the device's handles."""
     info = step.kernel.info
+    profiled = PROFILE.value > 0
     seconds = step.program(*opaques, global_size=sizes(info.global_size, var_vals) or (1, 1, 1),
                            local_size=sizes(info.local_size, var_vals), vals=info.vals(var_vals) if info.vars else (),
-                           wait=DEBUG.value >= 2 or PROFILE.value > 0)
+                           wait=profiled or DEBUG.value >= 2)
     if stats:
-        est = info.estimates
-        count(step.device, info.name, len(opaques), number(est.ops, var_vals), number(est.mem, var_vals), seconds,
-              info.global_size, var_vals)
+        ops, mem = number(info.estimates.ops, var_vals), number(info.estimates.mem, var_vals)
+        if profiled:
+            size = sizes(info.global_size, var_vals) or ()
+            record_launch(step.device, ansistrip(info.name), seconds, size, ops, mem)
+        count(step.device, info.name, len(opaques), ops, mem, seconds)
 
 
 def number(x: Any, var_vals: dict[str, int]) -> int:
@@ -105,17 +108,16 @@ def run_copy(dest: Buffer, src: Buffer, stats: bool) -> None:
     with cpu_profile("copy", is_copy=True, category="copy"):
         dest.copy_from(src)
     if stats:
+        seconds = time.perf_counter() - start
+        if PROFILE.value:
+            name = f"copy {dest.nbytes}, {dest.device} <- {src.device}"
+            record_launch(dest.device, name, seconds, (), 0, dest.nbytes, is_copy=True)
         name = colored(f"copy {dest.nbytes:10d}, {dest.device[:7]:>7s} <- {src.device[:7]:7s}", "yellow")
-        count(dest.device, name, 2, 0, dest.nbytes, time.perf_counter() - start)
+        count(dest.device, name, 2, 0, dest.nbytes, seconds)
 
 
-def count(device: str, name: str, nargs: int, ops: int, mem: int, seconds: float | None,
-          size: tuple[Any, ...] | None = None, var_vals: dict[str, int] | None = None) -> None:
-    """Add one step that just ended, a copy if it has no ``size``, to the counters and to the profile; from DEBUG=2 on,
-    print its line."""
-    if PROFILE.value:
-        plain = " ".join(ansistrip(name).split())
-        record_launch(device, plain, seconds, sizes(size, var_vals or {}) or (), ops, mem, size is None)
+def count(device: str, name: str, nargs: int, ops: int, mem: int, seconds: float | None) -> None:
+    """Add one step to the counters; from DEBUG=2 on, print its line."""
     g = GlobalCounters
     g.kernel_count += 1
     g.global_ops += ops

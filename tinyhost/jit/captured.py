@@ -11,9 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import tinyhost
-from tinyhost.device import Buffer
-from tinyhost.device.buffer import buffer_of
-from tinyhost.device.multibuffer import MultiBuffer
 from tinyhost.engine.arrange import Recorded
 from tinyhost.engine.replay import Replay
 from tinyhost.errors import JitError
@@ -66,8 +63,7 @@ def _restored(version: Version, demands: Demands, texts: list[str], bound: dict[
     """A capture from its parts, over new places."""
     nodes = [UOp.new_buffer(*kind) for kind in kinds]
     outputs = [Output(u) for u in nodes[inputs:]]
-    given: list[Buffer | MultiBuffer] = [buffer_of(u) for u in nodes[:inputs]] + [o.buffer for o in outputs]
     places = {UOp.param(i, u.dtype, (u.arg.size,), u.device): u if i < inputs else outputs[i - inputs].slot
               for i, u in enumerate(nodes)}
-    return Captured(demands, texts, Replay.from_recorded(recorded, given), nodes[:inputs], bound, outputs,
+    return Captured(demands, texts, Replay.from_recorded(recorded), nodes[:inputs], bound, outputs,
                     result.moved(places))

@@ -51,7 +51,7 @@ def capture(captured: Captured, inputs: Inputs, run: Run) -> Any:
         places = dict(zip(nodes, slots)) | {u: o.slot for u, o in outputs.items()}
         result = result_of(ret, tensors, inputs.tensors, places, set(outputs))
         grads = before.changed_grads(recording)
-        del ret, tensors, before
+        del ret, tensors  # what nothing else refers to is scratch of the capture
     finally:
         recorder.stop()
         for i, view in views.items():

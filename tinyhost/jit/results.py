@@ -154,7 +154,8 @@ class Result:
         for s in self.tensors:
             t = _this(s, arguments)
             if t is None:
-                first = None if s.family is None else families.get(s.family) or self._anchor(s, arguments)
+                first = None if s.family is None else families.get(s.family)
+                first = self._anchor(s, arguments) if first is None else first
                 u = s.over(now)
                 t = Tensor._unmarked(u) if first is None else first._view(u)
                 forget_exclusive(u)

@@ -58,11 +58,12 @@ class Before:
                 back.append(grad)
         used |= self._arguments
         for ref, uop, node in self._shown:
-            t = ref()
-            if t is not None and storage_of(t.uop) is not node and (id(_base(node)) in used
-                                                                    or node in t.uop.toposort()):
-                _put_back(t, uop, Tensor._wrap(t.uop))
-                back.append(t)
+            state = ref()
+            if state is None or storage_of(state.uop) is node:
+                continue
+            if id(_base(node)) in used or node in state.uop.toposort():
+                _put_back(state, uop, Tensor._wrap(state.uop))
+                back.append(state)
         realize(*back)
 
     def check_dropped(self, capture: Capture) -> None:

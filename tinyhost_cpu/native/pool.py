@@ -124,7 +124,7 @@ class Pool:
         """
         state = self._state()
         if self.faults.guarded(state.address, function, len(words), ctypes.addressof(words)):
-            raise fault_of(name, state.take_fault(), self.timeout)
+            raise fault_of(f"kernel {name}", state.take_fault(), self.timeout)
 
     def run(self, name: str, function: int, arguments: Sequence[int], chunks: int, chunk_at: int = NONE,
             scratch_at: int = NONE, scratch_bytes: int = 0) -> None:

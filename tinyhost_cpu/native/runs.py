@@ -145,9 +145,15 @@ class Execution:
         for run in self.runs:
             if failed := run.word(layout.RUN_FAILED):
                 fault = Fault(*[run.word(at) for at in (layout.RUN_SIGNAL, layout.RUN_ADDRESS, layout.RUN_CODE)])
-                name = run.names[failed - 1] if failed <= len(run.names) else ""
-                return fault_of(name or f"packet {failed - 1}", fault, self._timeout)
+                return fault_of(self._what(run, failed - 1), fault, self._timeout)
         return None
+
+    def _what(self, run: Run, number: int) -> str:
+        """A packet in words."""
+        name = run.names[number] if number < len(run.names) else ""
+        if name and run.packet_word(number, layout.PACKET_HANDLER) == self._faults.handlers["execute"]:
+            return f"kernel {name}"
+        return f"packet {number} ({name})" if name else f"packet {number}"
 
     def records(self) -> list[Record]:
         """What the log says, in order of starts."""

@@ -57,12 +57,12 @@ class Fault:
         return f"{signal.Signals(self.signal).name}{where}, instruction at {self.code:#x}"
 
 
-def fault_of(kernel: str, fault: Fault, timeout: float) -> KernelFault:
-    """The error for a kernel that ended with a fault."""
+def fault_of(what: str, fault: Fault, timeout: float) -> KernelFault:
+    """The error for a kernel, or what else a packet does, that ended with a fault."""
     if fault.expired:
-        return KernelFault(f"kernel {kernel} did not end in {timeout:g} s and was stopped at {fault.code:#x}; what it "
-                           "wrote is not valid; CPU_TIMEOUT_MS gives kernels more time")
-    return KernelFault(f"kernel {kernel} ended with {fault}; what it wrote is not valid")
+        return KernelFault(f"{what} did not end in {timeout:g} s and was stopped at {fault.code:#x}; what it wrote is "
+                           "not valid; CPU_TIMEOUT_MS gives kernels more time")
+    return KernelFault(f"{what} ended with {fault}; what it wrote is not valid")
 
 
 class State(Area):

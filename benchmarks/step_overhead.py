@@ -1,0 +1,84 @@
+"""What a captured training step spends outside of kernels: wall time minus the kernel time of the busiest worker.
+
+Prints for the network of examples/train_mnist.py at several batch sizes: the median wall time of a step, the median of
+the busiest worker's kernel time in it, what is left in percent, and how many kernels and workers there are.
+"""
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import pathlib
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+
+from tinyhost import Tensor, TinyJit, nn
+from tinyhost.env import Context
+from tinyhost.profiling import Recording, kernels_of, recorded_in
+
+EXAMPLE = pathlib.Path(__file__).parent.parent / "examples" / "train_mnist.py"
+
+
+def training_step(batch: int) -> Any:
+    """A captured step and its arguments."""
+    spec = importlib.util.spec_from_file_location("train_mnist", EXAMPLE)
+    assert spec is not None and spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    model = example.Model(32)
+    opt = nn.optim.Adam(nn.state.get_parameters(model), lr=1e-3)
+    rng = np.random.default_rng(0)
+    x = Tensor(rng.random((batch, 1, 28, 28), dtype=np.float32)).clone().realize()
+    y = Tensor(rng.integers(0, 10, batch).astype(np.int32)).clone().realize()
+
+    @TinyJit
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        with Context(TRAINING=1):
+            opt.zero_grad()
+            loss = model(x).sparse_categorical_crossentropy(y).backward()
+            return loss.realize(*opt.schedule_step())
+
+    return step, (x, y)
+
+
+def measure(batch: int, rounds: int) -> tuple[float, float, float, int, int]:
+    """(median wall time, median kernel time of the busiest worker, median share of the rest, kernels, workers)."""
+    step, args = training_step(batch)
+    for _ in range(4):
+        step(*args)
+    walls, busiest, rest = [], [], []
+    kernels = workers = 0
+    for _ in range(rounds):
+        own = Recording()
+        with recorded_in(own):
+            start = time.perf_counter_ns()
+            step(*args)
+            wall = time.perf_counter_ns() - start
+        times: dict[int, int] = {}
+        launches = kernels_of(own.events)
+        for k in launches:
+            for worker, st, en in k.parts or ((0, k.st, k.en),):
+                times[worker] = times.get(worker, 0) + en - st
+        busy = max(times.values())
+        walls.append(wall)
+        busiest.append(busy)
+        rest.append((wall - busy) / wall)
+        kernels, workers = len(launches), max(workers, len(times))
+    return statistics.median(walls) / 1e6, statistics.median(busiest) / 1e6, statistics.median(rest), kernels, workers
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--batch", type=int, nargs="*", default=[32, 128, 512])
+    parser.add_argument("--rounds", type=int, default=21)
+    args = parser.parse_args()
+    print(f"{'batch':>6} {'wall ms':>9} {'busiest ms':>11} {'rest':>7} {'kernels':>8} {'workers':>8}")
+    for batch in args.batch:
+        wall, busy, rest, kernels, workers = measure(batch, args.rounds)
+        print(f"{batch:6d} {wall:9.2f} {busy:11.2f} {rest:7.2%} {kernels:8d} {workers:8d}")
+
+
+if __name__ == "__main__":
+    main()
