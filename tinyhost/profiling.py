@@ -20,6 +20,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from tinyhost.env import PROFILE, PROFILE_LIMIT, Context
+from tinyhost.helpers import ansistrip
 
 HOST = "HOST"  # what a host range calls its device
 # What takes a finished recording, "module:function": it stands on a floor above and is loaded when a recording ends.
@@ -124,7 +125,7 @@ class ProfileProgramEvent(ProfileEvent):
 
 @dataclass(frozen=True, slots=True)
 class ProfileGraphEntry:
-    """One launch or copy of a graph, the same in each run of it."""
+    """One launch or copy of a graph, the same in each run of it; its name may hold colours."""
 
     device: str
     name: str
@@ -315,7 +316,7 @@ def record_launch(device: str, name: str, seconds: float | None, global_size: tu
     """Note a launch or copy that ended just now and took ``seconds`` (None: not known, a moment)."""
     end = perf_counter_ns()
     start = end - round((seconds or 0.0) * 1e9)
-    recording().add(ProfileKernelEvent(device, name, start, end, global_size, ops, nbytes, is_copy))
+    recording().add(ProfileKernelEvent(device, ansistrip(name), start, end, global_size, ops, nbytes, is_copy))
 
 
 def record_kernels(entries: Sequence[ProfileGraphEntry], sigs: Iterable[tuple[int, int, int, int]],
@@ -382,7 +383,7 @@ def _launches(event: ProfileGraphEvent) -> list[ProfileKernelEvent]:
     out = []
     for number, pieces in sorted(parts.items()):
         e = event.entries[number]
-        out.append(ProfileKernelEvent(e.device, e.name, min(p[1] for p in pieces), max(p[2] for p in pieces),
+        out.append(ProfileKernelEvent(e.device, ansistrip(e.name), min(p[1] for p in pieces), max(p[2] for p in pieces),
                                       e.global_size, e.ops, e.nbytes, e.is_copy, event.clock, tuple(pieces)))
     return out
 

@@ -54,8 +54,11 @@ def test_odd_sizes_keep_the_tile():
 
 def test_threads_split_work_that_pays():
     assert O.THREAD not in names(program(K.add(1 << 12), threads=4)[0])
-    opts, uops = program(K.add(1 << 20), threads=4)
-    assert opts[-1].op is O.THREAD and opts[-1].arg == 4
+    for size, parts in ((1 << 17, 2), (1 << 18, 4), (1 << 19, 8), (1 << 20, 16), (1 << 24, 16)):
+        opts, uops = program(K.add(size), threads=4)
+        assert opts[-1].op is O.THREAD and opts[-1].arg == parts
+    opts, uops = program(K.matmul(2048, 2048, 2048), threads=4)
+    assert opts[-1].op is O.THREAD and opts[-1].arg == 8
     assert any(u.op is Ops.PARAM and u.arg.name == "core_id" for u in uops)
 
 

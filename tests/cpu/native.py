@@ -88,6 +88,15 @@ def append(a: Assembler) -> None:
             a.put(X.ADD, RSI, 1)
 
 
+def gather(a: Assembler) -> None:
+    """``*p += 1``, then wait until it is ``n``: that many threads have come."""
+    a.put(X.ADD, at(RDI), 1, lock=True)
+    a.label("alone")
+    a.put(X.PAUSE)
+    a.put(X.CMP, at(RDI), RSI)
+    a.jump(X.JB, "alone")
+
+
 def carry(a: Assembler) -> None:
     """``dest[chunk] = src[chunk] + n``: destination, source, chunk, n"""
     a.put(X.MOV, RAX, at(RSI, index=RDX, scale=8))

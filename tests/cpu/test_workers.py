@@ -8,13 +8,13 @@ import platform
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.cpu.apart import PRELUDE, ROOT, run_apart
 from tests.cpu.native import Cell, add, add_part, count_down, divide, function, in_chunk, read, wait_for
 from tinyhost.errors import KernelFault
 from tinyhost_cpu import cpus
@@ -29,7 +29,6 @@ from tinyhost_cpu.x86.insns import X86Ops as X
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux" or platform.machine() != "x86_64",
                                 reason="generated workers exist for Linux on x86-64")
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -352,22 +351,3 @@ def test_workers_block_signals(pool: Pool) -> None:
         assert blocked >> number - 1 & 1
     for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, WATCHDOG):
         assert not blocked >> number - 1 & 1
-
-
-PRELUDE = """
-import ctypes, signal
-from tests.cpu.native import *
-from tinyhost.errors import KernelFault
-from tinyhost_cpu.workers import pool as made
-pool = made()
-cell = Cell()
-pool.run("add", function(add).address, [cell.address, 1], 2)
-"""
-
-
-def run_apart(program: str, expected: str | set[str]) -> None:
-    """The program in a process of its own prints this (a set: these lines in any order) and ends well."""
-    done = subprocess.run([sys.executable, "-c", PRELUDE + textwrap.dedent(program)], capture_output=True, text=True,
-                          cwd=ROOT, timeout=60, env={**os.environ, "PYTHONPATH": "."})
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == expected if isinstance(expected, str) else set(done.stdout.splitlines()) == expected

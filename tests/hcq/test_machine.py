@@ -31,13 +31,9 @@ class Rig:
         words = [w for p in packets for w in p]
         stream = self.machine.memory.alloc(4 * len(words), "streams")
         stream.array.view("<u4")[:] = words
-        ring, at = queue.ring.array.view("<u4"), queue.put % 32
-        if at + 4 > 32:
-            ring[at] = hw.PAD << 24 | (32 - at) << 16
-            queue.put, at = queue.put, 0
-        put = queue.put + (32 - queue.put % 32 if queue.put % 32 + 4 > 32 else 0)
-        ring[at:at + 4] = [hw.INDIRECT << 24 | 4 << 16, *two(stream.address), len(words)]
-        queue.doorbell(put + 4)
+        at = queue.put % 32
+        queue.ring.array.view("<u4")[at:at + 4] = [head(hw.INDIRECT), *two(stream.address), len(words)]
+        queue.doorbell(queue.put + 4)
         self.last = stream
         while drain and self.machine.step():
             pass
@@ -112,8 +108,9 @@ def test_copies_that_are_refused(rig: Rig):
     a = rig.data[0]
     with pytest.raises(Fault, match="COPY of 64 bytes .*overlapping"):
         rig.run(rig.copy, copy(a, a + 32))
+    rig = Rig()
     with pytest.raises(Fault, match="bad address: 65 bytes"):
-        Rig().run(rig.copy, copy(a, rig.data[1], 65))
+        rig.run(rig.copy, copy(rig.data[0], rig.data[1], 65))
     rig = Rig()
     with pytest.raises(Fault, match="COPY touches 0x[0-9a-f]+, which is memory for signals"):
         rig.run(rig.copy, copy(rig.data[0], rig.signal.address))

@@ -5,6 +5,7 @@ the device as TOY: the numbers of one group are peers, each group has a machine 
 """
 from __future__ import annotations
 
+import gc
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from tinyhost.device import Device
 from tinyhost.device.base import BufferSpec, Compiled, Program, TinyELF
 from tinyhost.device.builtin.interpreter import PythonProgram, parse
 from tinyhost.device.builtin.python import PythonRenderer
+from tinyhost.engine import plan, program
 from tinyhost.errors import DeviceError
 from tinyhost.hcq import commands
 from tinyhost.hcq.commands import Execute
@@ -302,11 +304,12 @@ class Toys:
         return ToyDevice.plant
 
     def forget(self) -> None:
+        plan.reset()
+        gc.collect()  # memory goes back to the machine it came from
         for name in [n for n in Device._opened if n.partition(":")[0] == "TOY"]:
             del Device._opened[name]
         Device._checked.clear()
-        from tinyhost.engine import program
-        program._loaded.clear()  # kernels are loaded in a machine
+        program.reset()  # kernels are loaded in a machine
 
 
 @pytest.fixture

@@ -37,8 +37,8 @@ MISMATCH = {
     "keyword": (lambda f: f(arr(1, 2), 1, flag=True), "flag was False at capture and is True now"),
     "fewer": (
         lambda f: f(arr(1, 2)),
-        "args mismatch in JIT: captured with arg 0, arg 1, flag, called with arg 0; call with the same arguments, or use "
-        "a second TinyJit",
+        "args mismatch in JIT: captured with arg 0, arg 1, flag, called with arg 0; call with the same arguments, or "
+        "use a second TinyJit",
     ),
     "tensor for value": (lambda f: f(arr(1, 2), arr(1), flag=False), r"arg 1 was 1 at capture and is a tensor \(1,\)"),
     "object": (lambda f: f(arr(1, 2), object(), flag=False), "arg 1 was 1 at capture and is <object object at"),

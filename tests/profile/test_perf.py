@@ -229,7 +229,7 @@ def test_the_descriptor_is_as_gdb_wants_it(announced):
 
 
 GDB_PROGRAM = """
-import os, ctypes, signal
+import os, ctypes
 from tinyhost_cpu.code import Segment
 from tinyhost import Tensor
 x = (Tensor([1.0, 2.0, 3.0, 4.0, 5.0]) * 3 + 1).realize()
@@ -247,8 +247,11 @@ ctypes.CFUNCTYPE(None)(a.address)()
 
 @needs_x86
 @tool("gdb")
-def test_gdb_names_a_kernel(tmp_path):
-    """A debugger that runs the program stops in a kernel, names it, knows the others by address, forgets freed ones."""
+@pytest.mark.parametrize("device", ["CPU:X86", "CPU:LLVM"])  # LLVM brings symbols for debuggers of its own
+def test_gdb_names_a_kernel(tmp_path, device):
+    """A debugger that runs the program stops in a kernel, names it, knows the others, forgets freed ones."""
+    if device == "CPU:LLVM":
+        pytest.importorskip("llvmlite")
     program, out, script = tmp_path / "program.py", tmp_path / "out", tmp_path / "script.gdb"
     program.write_text(GDB_PROGRAM)
     script.write_text(f"""
@@ -259,12 +262,15 @@ run {program} > {out}
 backtrace 1
 python
 import gdb, re
-for start in re.findall(r"0x[0-9a-f]+", open("{out}").read()):
+printed = open("{out}").read()
+for start in re.findall(r"0x[0-9a-f]+", printed):
     print("at", start, gdb.execute("info symbol " + start, to_string=True).strip())
+for name in re.findall(r"loaded \\S+ (\\S+)", printed):
+    print("break", name, gdb.execute("break " + name, to_string=True).strip())
 end
 kill
 """)
-    done = run("gdb", "-q", "-nx", "-batch", "-x", str(script), sys.executable, PERF="1", LC_ALL="C")
+    done = run("gdb", "-q", "-nx", "-batch", "-x", str(script), sys.executable, PERF="1", DEV=device, LC_ALL="C")
     if "ptrace" in done.stderr:
         pytest.skip(f"this system lets nobody debug: {done.stderr.strip().splitlines()[-1]}")
     assert "SIGILL" in done.stdout, done.stdout + done.stderr
@@ -274,6 +280,7 @@ kill
     assert loaded
     for start, name in loaded:
         assert re.search(rf"at {start} {name} in section \.text of <in-memory", done.stdout), (name, done.stdout)
+        assert re.search(rf"break {name} Breakpoint \d+ at 0x", done.stdout), (name, done.stdout)
     assert "freed 0x" in printed and "freed_kernel" not in done.stdout  # other code may lie there now
 
 

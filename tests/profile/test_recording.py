@@ -25,6 +25,7 @@ from tinyhost.profiling import (
     TracingKey,
     cpu_events,
     cpu_profile,
+    kernels_of,
     profile_marker,
     record_kernels,
     recorded_in,
@@ -96,6 +97,20 @@ def test_eight_threads_at_once():
         numbers = [int(e.name.split(".")[1]) for e in own.events
                    if isinstance(e, ProfileRangeEvent) and e.thread == thread]
         assert numbers == sorted(numbers)
+    check(load(json.dumps(trace_of(own))))
+
+
+def test_kernels_from_eight_threads():
+    own, gate = Recording(), threading.Barrier(8)
+
+    def work(number):
+        gate.wait()
+        with recorded_in(own):
+            for i in range(10):
+                assert (Tensor([1, 2, 3], device="CPU") + (100 * number + i)).tolist()[0] == 1 + 100 * number + i
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    assert len([k for k in kernels_of(own.events) if not k.is_copy]) == 80
     check(load(json.dumps(trace_of(own))))
 
 

@@ -16,6 +16,7 @@ from tinyhost.profiling import (
     ProfileKernelEvent,
     ProfileMemoryEvent,
     Recording,
+    TracingKey,
     clock_offset,
     cpu_profile,
     kernels_of,
@@ -106,8 +107,34 @@ def test_rates_are_those_of_the_event(tmp_path):
     assert "GB/s" not in moment["args"] and moment["dur"] == 0
 
 
+def test_a_range_that_belongs_to_something(tmp_path):
+    own = Recording()
+    with recorded_in(own), cpu_profile(TracingKey("lower", keys=("k1", 2), ret="E_4")):
+        pass
+    found = next(e for e in written(own, tmp_path)["traceEvents"] if e["ph"] == "X")
+    assert found["name"] == "lower" and found["args"] == {"keys": ["k1", 2], "result": "E_4"}
+
+
+def test_replayed_kernels_lie_inside_of_their_call(tmp_path):
+    """Host and device are measured with one clock, and each replay's kernels ended before it returned."""
+    x = Tensor.rand(64, 64, device="CPU").realize()
+    jit = TinyJit(lambda x: ((x @ x).relu().realize() + 1).sum(0).realize())
+    jit(x)
+    jit(x)
+    with Profiling() as p:
+        for _ in range(3):
+            jit(x)
+    tracks = tracks_of(written(p.recording, tmp_path))
+    calls = [(e["ts"], e["ts"] + e["dur"]) for e in tracks["host"]["MainThread"] if e["cat"] == "TinyJit"]
+    kernels = [e for e in tracks["CPU"]["kernels"] if e["cat"] == "kernel"]
+    inside = [[e["name"] for e in kernels if a <= e["ts"] and e["ts"] + e["dur"] <= b] for a, b in calls]
+    assert len(inside) == 3 and len(inside[0]) >= 2 and inside[0] == inside[1] == inside[2]
+    assert sum(map(len, inside)) == len(kernels)
+
+
 # *** graphs ***
-ENTRIES = [ProfileGraphEntry("ACME", "a", (4, 1, 1), 100, 64), ProfileGraphEntry("ACME", "b", (1, 1, 1), 10, 8),
+ENTRIES = [ProfileGraphEntry("ACME", "\x1b[31ma\x1b[0m", (4, 1, 1), 100, 64),
+           ProfileGraphEntry("ACME", "b", (1, 1, 1), 10, 8),
            ProfileGraphEntry("ACME:1", "copy 8", nbytes=8, is_copy=True)]
 
 
@@ -194,6 +221,13 @@ def test_an_empty_recording(tmp_path):
     assert [e["ph"] for e in written(Recording(), tmp_path)["traceEvents"]] == ["M"]
 
 
+def test_the_file_is_the_data(tmp_path):
+    with Profiling() as p:
+        eager()
+    trace = written(p.recording, tmp_path)
+    assert trace == load(json.dumps(trace_of(p.recording)))
+
+
 @pytest.mark.parametrize("fault", [
     lambda t: t["traceEvents"][-1].pop("dur"), lambda t: t["traceEvents"][-1].update(dur=-1),
     lambda t: t["traceEvents"][-1].update(ph="Z"), lambda t: t["traceEvents"][-1].update(color="red"),
@@ -205,8 +239,8 @@ def test_the_check_finds_faults(fault):
     own.add(ProfileGraphEvent(ENTRIES, ((0, 0, 3000, 9000),)))
     trace = trace_of(own)
     check(load(json.dumps(trace)))
-    last = trace["traceEvents"][-1]
-    assert last["ph"] == "X"
+    trace["traceEvents"].sort(key=lambda e: e["ph"] == "X")
+    assert trace["traceEvents"][-1]["ph"] == "X"
     fault(trace)
     with pytest.raises((AssertionError, KeyError)):
         check(load(json.dumps(trace)))

@@ -17,7 +17,9 @@ from tinyhost.helpers import ceildiv, prod
 from tinyhost.ops import AxisType, GroupOp, Ops
 from tinyhost.uop import Opt, OptOps, UOp
 
-THREAD_WORK = 65536  # innermost steps per thread that pay for waking it
+THREAD_WORK = 65536  # innermost steps per part that pay for waking a thread
+PARTS = 4  # parts of a kernel for each thread
+CONTRACTION_PARTS = 2  # the same where each part packs panels of its own
 GATED_COST = 3  # instructions of an access under a condition
 HORIZONTAL_COST = 12  # instructions that combine the lanes of one vector
 ROW_BYTES = 1024  # bytes between steps of a sum from which whole rows are read
@@ -58,10 +60,11 @@ def optimise_cpu(k: Kernel) -> None:
     work = _work(k)
     if k.caps.vector_bytes:
         _choose_lanes(k, work)
-    if not tile_contraction(k) and not _stream(k):
+    contraction = tile_contraction(k)
+    if not contraction and not _stream(k):
         _tile(k, work)
     _unroll(k, work)
-    _thread(k, work)
+    _thread(k, work, CONTRACTION_PARTS if contraction else PARTS)
 
 
 # *** the cost model ***
@@ -340,21 +343,23 @@ def _instructions(k: Kernel, w: Work) -> float:
 
 
 # *** threads ***
-def _thread(k: Kernel, work: list[Work]) -> None:
-    if k.caps.threads < 2:
+def _thread(k: Kernel, work: list[Work], most: int) -> None:
+    """Cut the outermost axis into parts: several a thread where there is enough work, since threads take one part
+    after the other and a thread that was held up takes fewer."""
+    threads = k.caps.threads
+    if threads < 2:
         return
     total = max((w.weight * prod(_length_in_loops(k, r) for r in w.chain) for w in work), default=0.0)
     elements = max((prod(_length_of_root(k, r) for r in w.chain) for w in work), default=0)
-    threads = int(min(k.caps.threads, max(elements, total) // THREAD_WORK))
-    if threads < 2:
-        return
+    parts = int(max(elements, total) // THREAD_WORK)
     axes = [a for a in k.output_axes if a.length is not None and all(a.root in e.src[1:] for e in k.ends)]
-    axes = [a for a in axes if (a.length or 0) >= threads]
-    if not axes:
-        return
-    even = [a for a in axes if (a.length or 0) % threads == 0 or (a.length or 0) >= 8 * threads]
-    axis = min(even or axes, key=lambda a: a.ids)
-    try_opt(k, Opt(OptOps.THREAD, k.number(axis), threads))
+    for n in [*range(most * threads, threads, -threads), min(threads, parts)]:
+        if 2 <= n <= parts and (fitting := [a for a in axes if (a.length or 0) >= n]):
+            even = [a for a in fitting if (a.length or 0) % n == 0 or (a.length or 0) >= 8 * n]
+            if even or n <= threads:
+                axis = min(even or fitting, key=lambda a: a.ids)
+                try_opt(k, Opt(OptOps.THREAD, k.number(axis), n))
+                return
 
 
 def _length_of_root(k: Kernel, r: UOp) -> int:

@@ -16,6 +16,7 @@ from tinyhost.errors import KernelOptError
 from tinyhost.ops import AxisType, Ops
 from tinyhost.uop import Opt, OptOps, UOp
 
+PARTS_PER_THREAD = 16  # more only cost
 _LOOPS = (AxisType.WEAK, AxisType.LOOP, AxisType.GLOBAL)
 
 
@@ -173,7 +174,7 @@ def _thread(k: Kernel, opt: Opt) -> Axis:
         raise _fail(opt, "the target runs a kernel on one thread")
     if k.of_kind(AxisType.THREAD):
         raise _fail(opt, "the kernel has a THREAD axis already")
-    amount = _amount(axis, opt, k.caps.threads, "the number of threads")
+    amount = _amount(axis, opt, PARTS_PER_THREAD * k.caps.threads, f"{PARTS_PER_THREAD} parts a thread")
     if axis.reduce or any(axis.root not in e.src[1:] for e in k.ends):
         raise _fail(opt, f"{axis} is not an axis of every store, so threads would repeat each other's stores")
     exact = (axis.length or 0) % amount == 0

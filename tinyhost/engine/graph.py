@@ -47,7 +47,7 @@ class Graph:
     def __init__(self, steps: Sequence[RecordedStep], changing: frozenset[str], given: Buffers) -> None:
         made = queued(steps, changing, given)
         self._devices = {device: _queues_of(device) for device in made.devices}
-        self._given = [(given_name(g), g, self._devices[g[1]]) for g in made.given]
+        self._given = [(given_name(g), g, _queues_of(g[1])) for g in made.given]
         self._linked = [_link(self._devices[key[0]], key, queue) for key, queue in zip(made.keys, made.queues)]
         self._patch = CompiledPatcher(self._linked, _compile) if HCQ2.value else PythonPatcher(self._linked)
         self._work = [Submission(self._devices[device], name, linked)

@@ -14,7 +14,7 @@ from tinyhost.device.multibuffer import MultiBuffer, parts_of
 from tinyhost.engine.capture import Fresh, recorder
 from tinyhost.engine.plan import Arg, Copy, Launch, Plan
 from tinyhost.env import DEBUG, PROFILE
-from tinyhost.helpers import GlobalCounters, ansilen, ansistrip, colored, printable, time_to_str
+from tinyhost.helpers import GlobalCounters, ansilen, colored, printable, time_to_str
 from tinyhost.profiling import cpu_profile, record_launch
 
 
@@ -93,7 +93,7 @@ def run_launch(step: Launch, opaques: Sequence[Any], var_vals: dict[str, int], s
         ops, mem = number(info.estimates.ops, var_vals), number(info.estimates.mem, var_vals)
         if profiled:
             size = sizes(info.global_size, var_vals) or ()
-            record_launch(step.device, ansistrip(info.name), seconds, size, ops, mem)
+            record_launch(step.device, info.name, seconds, size, ops, mem)
         count(step.device, info.name, len(opaques), ops, mem, seconds)
 
 

@@ -36,7 +36,7 @@ def _checked_version(text: str) -> Version:
     return Version(text)
 
 
-@dataclass
+@dataclass(eq=False)
 class Captured:
     """What one set of arguments ran; ``replay`` is None while it was called only once."""
 

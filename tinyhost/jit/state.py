@@ -26,9 +26,9 @@ def _base(node: UOp) -> Any:
     return buffer_of(node).base
 
 
-def _home(t: Tensor) -> UOp | None:
+def _home(uop: UOp) -> UOp | None:
     """The BUFFER that a tensor shows, if it has content."""
-    node = storage_of(t.uop)
+    node = storage_of(uop)
     return node if node is not None and node.op is Ops.BUFFER and has_storage(node) else None
 
 
@@ -37,8 +37,9 @@ class Before:
 
     def __init__(self, arguments: Iterable[Any]) -> None:
         live = live_tensors()
-        self._shown = [(weakref.ref(t), t.uop, node) for t in live if (node := _home(t)) is not None]
-        self._lazy = [(weakref.ref(t), root_state(t)) for t, u in lazy_tensors() if u.device is not None]
+        self._shown = [(weakref.ref(t), t.uop, node) for t in live if (node := _home(t.uop)) is not None]
+        # of each lazy tensor its graph, and a view of it, which shows where it is once it is computed
+        self._lazy = [(weakref.ref(t), root_state(t), t._view(u)) for t, u in lazy_tensors() if u.device is not None]
         self._grads = {id(t): (t, t.grad) for t in live if t.grad is not None}
         self._arguments = {id(b.base) for b in arguments}
 
@@ -51,17 +52,14 @@ class Before:
         used = _used(capture)
         back: list[Tensor] = []
         for t, grad in self._grads.values():
-            new = t.grad
-            if new is not None and new is not grad and (_reads(grad, used) or grad.uop.base in new.uop.toposort()):
-                _put_back(grad, grad.uop, new)
+            if t.grad is not None and t.grad is not grad and _carried(grad.uop, t.grad, used):
+                _put_back(grad, grad.uop, t.grad)
                 t.grad = grad
                 back.append(grad)
         used |= self._arguments
-        for ref, uop, node in self._shown:
+        for ref, uop in [*((ref, uop) for ref, uop, _ in self._shown), *((ref, t.uop) for ref, _, t in self._lazy)]:
             state = ref()
-            if state is None or storage_of(state.uop) is node:
-                continue
-            if id(_base(node)) in used or node in state.uop.toposort():
+            if state is not None and _carried(uop, state, used):
                 _put_back(state, uop, Tensor._wrap(state.uop))
                 back.append(state)
         realize(*back)
@@ -77,7 +75,7 @@ class Before:
         for ref, _, node in self._shown:
             if id(base := _base(node)) in used and id(base) not in self._arguments:
                 held[node] = held.get(node, False) or ref() is not None
-        for ref, root in self._lazy:
+        for ref, root, _ in self._lazy:
             if root not in capture.outside:
                 held[root] = held.get(root, False) or ref() is not None
         now = {storage_of(t.uop) for t in live_tensors()}
@@ -92,9 +90,9 @@ class Before:
         for t in live_tensors():
             _, before = self._grads.get(id(t), (t, None))
             if t.grad is not before:
-                need = None if before is None else before if _reads(before, used) else ANY
+                need = None if before is None else before if _is_used(before.uop, used) else ANY
                 out.append((weakref.ref(t), need, t.grad))
-            elif before is not None and _reads(before, used):
+            elif before is not None and _is_used(before.uop, used):
                 out.append((weakref.ref(t), before, before))
         return out
 
@@ -104,9 +102,18 @@ def _used(capture: Capture) -> set[int]:
     return {id(p.base) for bound, _ in capture.items for p in bound.held if not isinstance(p, Fresh)}
 
 
-def _reads(t: Tensor, used: set[int]) -> bool:
-    node = _home(t)
+def _is_used(uop: UOp, used: set[int]) -> bool:
+    """Whether steps use the storage that a tensor shows."""
+    node = _home(uop)
     return node is not None and id(_base(node)) in used
+
+
+def _carried(old: UOp, now: Tensor, used: set[int]) -> bool:
+    """Whether a tensor that showed storage shows another value now, and the old one was read or will be."""
+    node = _home(old)
+    if node is None or storage_of(now.uop) is node:
+        return False
+    return id(_base(node)) in used or node in now.uop.toposort()
 
 
 def _put_back(t: Tensor, uop: UOp, new: Tensor) -> None:
@@ -128,7 +135,7 @@ class State:
         self._moved = False
         bases = {id(b) for b in used}
         for t in live_tensors():
-            node = _home(t)
+            node = _home(t.uop)
             if node is not None and id(_base(node)) in bases:
                 self._homes.setdefault(node, []).append(weakref.ref(t))
                 watch(t, self._note)

@@ -92,11 +92,15 @@ class TinyJit(Generic[R]):
         return str(getattr(self, "__name__", "the function"))
 
     def __get__(self, obj: Any, objtype: Any = None) -> TinyJit[R]:
-        if obj is None:
+        if obj is None or isinstance(self.fxn, staticmethod):
             return self
         key = id(obj)
         if key not in self._methods:
-            ref = weakref.ref(obj, lambda _: self._methods.pop(key, None))
+            try:
+                ref = weakref.ref(obj, lambda _: self._methods.pop(key, None))
+            except TypeError as e:
+                raise JitError("a captured method belongs to objects with weak references, and "
+                               f"{type(obj).__name__} has none: add '__weakref__' to its __slots__") from e
             self._methods[key] = ref, TinyJit(functools.partial(_call_method, self.fxn, ref), self.captures)
         return self._methods[key][1]
 
@@ -122,24 +126,25 @@ class TinyJit(Generic[R]):
             ret, _ = self._run(args, kwargs)
             self._known = [*self._known, Captured(inputs.demands)][-self.captures:]
             return ret
-        if captured.replay is not None:
-            if self.captures == 1:
-                check(captured.demands, captured.texts, inputs)
-            if captured.state is None or (captured.state.is_current() and captured.state.fits()):
-                return replayed(captured, captured.replay, inputs)  # type: ignore[no-any-return]
-            captured.replay = captured.state = None
-        return capture(captured, inputs, lambda early: self._run(args, kwargs, early))  # type: ignore[no-any-return]
+        if captured.replay is None:
+            return capture(captured, inputs, lambda early: self._run(args, kwargs, early))  # type: ignore[no-any-return]
+        return replayed(captured, captured.replay, inputs)  # type: ignore[no-any-return]
 
     def _find(self, inputs: Inputs) -> Captured | None:
-        """What is known of such arguments; with one capture, the first call's arguments do not matter."""
-        if self.captures == 1:
-            return self._known[0] if self._known else None
-        alike = [c for c in self._known if c.demands == inputs.demands]
+        """The capture, or what waits to become one, for such arguments and the state as it is now."""
+        known = self._known
+        if self.captures == 1:  # the first call's arguments do not matter
+            if known and known[0].replay is not None:
+                check(known[0].demands, known[0].texts, inputs)
+            alike = known
+        else:
+            alike = [c for c in known if c.demands == inputs.demands]
+        if stale := [c for c in alike if c.state is not None and not c.state.is_current()]:
+            known = self._known = [c for c in known if c not in stale]
+            alike = [c for c in alike if c not in stale]
         found = next((c for c in alike if c.state is None or c.state.fits()), None)
-        if found is None and alike:  # of other gradients
-            found = Captured(inputs.demands)
-        if found is not None:
-            self._known = [*(c for c in self._known if c is not found), found][-self.captures:]
+        if self.captures > 1 and found is not None and known[-1] is not found:
+            self._known = [*(c for c in known if c is not found), found]
         return found
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any],

@@ -17,7 +17,7 @@ from tinyhost.files import atomic_file
 from tinyhost.plugin.hooks import hooks
 from tinyhost.profiling import ProfileEvent, Recording, recorded_in, recording
 from tinyhost.viz.summary import summary
-from tinyhost.viz.trace import trace_of
+from tinyhost.viz.trace import header, trace_events
 
 
 def write_trace(recording: Recording, path: str | os.PathLike[str]) -> None:
@@ -26,11 +26,15 @@ def write_trace(recording: Recording, path: str | os.PathLike[str]) -> None:
     Raises:
         ProfileError: it cannot be written there.
     """
-    data = json.dumps(trace_of(recording), allow_nan=False, separators=(",", ":")).encode()
+    encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
     try:
         with atomic_file(path, durable=False) as f:
             os.chmod(f.fileno(), 0o600)  # names of kernels and of the program's ranges are nobody else's business
-            f.write(data)
+            f.write(encode(header(recording))[:-1].encode() + b',"traceEvents":[')
+            # event by event: as plain data all of them would take several times the recording's memory
+            for i, event in enumerate(trace_events(recording)):
+                f.write((",\n" if i else "\n").encode() + encode(event).encode())
+            f.write(b"\n]}\n")
     except OSError as e:
         raise ProfileError(f"cannot write the profile to {os.fspath(path)}: {e.strerror or e}; set PROFILE_PATH to a "
                            "file in a writable folder") from e

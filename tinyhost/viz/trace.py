@@ -37,13 +37,26 @@ LANE = 1 << 23  # distance of a thread's further tracks: numbers of threads end 
 
 def trace_of(recording: Recording) -> dict[str, Any]:
     """The whole trace as plain data, ready for JSON."""
+    return {**header(recording), "traceEvents": list(trace_events(recording))}
+
+
+def header(recording: Recording) -> dict[str, Any]:
+    """The fields of a trace beside its events."""
+    return {"displayTimeUnit": "ns", "otherData": _about(recording, recording.events)}
+
+
+def trace_events(recording: Recording) -> Iterator[Event]:
+    """The events of a trace, those of one counter in order of time, names of tracks last."""
     events = recording.events
     kernels = kernels_of(events)
     devices = sorted({k.device for k in kernels} | {e.device for e in events if isinstance(e, _OF_A_DEVICE)})
     body = _Body(events, kernels, {device: HOST_PID + 1 + i for i, device in enumerate(devices)})
-    found = sorted(body.all(), key=lambda e: (e["ts"], -e.get("dur", 0)))
-    return {"displayTimeUnit": "ns", "otherData": _about(recording, events),
-            "traceEvents": [*_names(recording, body.pids, found), *found]}
+    tracks = set()
+    for event in body.all():
+        if event["ph"] != "C":
+            tracks.add((event["pid"], event["tid"]))
+        yield event
+    yield from _names(recording, body.pids, tracks)
 
 
 _OF_A_DEVICE = (ProfileMemoryEvent, ProfileDeviceEvent, ProfileProgramEvent)
@@ -92,7 +105,7 @@ class _Body:
         for e in self.events:
             if isinstance(e, ProfilePointEvent):
                 args = {**e.arg, **({} if e.key is None else {"key": e.key})}
-                yield self._event("i", e.name, "marker", HOST_PID, e.thread, e.ts, args, s="t")
+                yield self._event("i", e.name, "marker", HOST_PID, e.thread, e.ts, plain(args), s="t")
             elif isinstance(e, ProfileProgramEvent):
                 args = {"bytes": len(e.lib), **({} if e.base is None else {"address": hex(e.base)})}
                 yield self._event("i", f"load {e.name}", "program", self.pids[e.device], 0, e.ts, args, s="p")
@@ -108,9 +121,9 @@ class _Body:
         for thread, ranges in by_thread.items():
             for e, lane in zip(ranges, nested([(e.st, e.en) for e in ranges])):
                 args = dict(e.args) if e.device == HOST else {**e.args, "device": e.device}
-                if isinstance(e.name, TracingKey) and e.name.ret is not None:
-                    args["result"] = e.name.ret
-                yield self._range(str(e.name), e.category, HOST_PID, thread + LANE * lane, (e.st, e.en), args)
+                if isinstance(e.name, TracingKey):
+                    args |= {"keys": e.name.keys, "result": e.name.ret}
+                yield self._range(str(e.name), e.category, HOST_PID, thread + LANE * lane, (e.st, e.en), plain(args))
 
     def launches(self) -> Iterator[Event]:
         """What devices and their workers ran."""
@@ -133,7 +146,7 @@ class _Body:
     def _event(self, phase: str, name: str, category: str, pid: int, tid: int, ts: int, args: dict[str, Any],
                **more: Any) -> Event:
         return {"ph": phase, "name": name, "cat": category, "pid": pid, "tid": tid, "ts": (ts - self.start) / 1000,
-                "args": plain(args), **more}
+                "args": args, **more}
 
     def _range(self, name: str, category: str, pid: int, tid: int, span: Span, args: dict[str, Any]) -> Event:
         return self._event("X", name, category, pid, tid, span[0], args, dur=max(span[1] - span[0], 0) / 1000)
@@ -176,10 +189,10 @@ def apart(spans: Sequence[Span]) -> list[int]:
 
 
 # *** names ***
-def _names(recording: Recording, pids: dict[str, int], body: Iterable[Event]) -> Iterator[Event]:
+def _names(recording: Recording, pids: dict[str, int], tracks: Iterable[tuple[int, int]]) -> Iterator[Event]:
     for pid, name in [(HOST_PID, "host"), *((pid, device) for device, pid in pids.items())]:
         yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": name}}
-    for pid, tid in sorted({(e["pid"], e["tid"]) for e in body if e["ph"] != "C"}):
+    for pid, tid in sorted(tracks):
         lane, number = divmod(tid, LANE)
         if pid == HOST_PID:
             name = recording.threads.get(number, f"thread {number}")

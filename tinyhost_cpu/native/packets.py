@@ -164,8 +164,12 @@ def call_kernel(a: Assembler, name: str, patch: Callable[[], None] = lambda: Non
     a.put(X.MOV, RSP, at(RBX, STACK))
 
 
-def rest(a: Assembler, name: str, again: str, sleep: Callable[[], None]) -> None:
-    """Let time pass, r15 counts how often before, then jump to ``again``; ``sleep`` is what to do after many."""
+def rest(a: Assembler, name: str, again: str, sleep: Callable[[], None],
+         look_up: Callable[[Assembler], None] = lambda a: None) -> None:
+    """Let time pass, r15 counts how often before, then jump to ``again``; ``sleep`` is what to do after many.
+
+    ``look_up`` is done whenever that took more than a moment.
+    """
     a.put(X.ADD, low(R15), 1)
     a.put(X.CMP, low(R15), SPINS)
     a.jump(X.JA, name + " yield")
@@ -175,9 +179,11 @@ def rest(a: Assembler, name: str, again: str, sleep: Callable[[], None]) -> None
     a.put(X.CMP, low(R15), SPINS + YIELDS)
     a.jump(X.JA, name + " sleep")
     system_call(a, SCHED_YIELD)
-    a.jump(X.JMP, again)
+    a.jump(X.JMP, name + " rested")
     a.label(name + " sleep")
     sleep()
+    a.label(name + " rested")
+    look_up(a)
     a.jump(X.JMP, again)
 
 
@@ -377,7 +383,6 @@ def _until(a: Assembler, avx: bool, kind: str, look: Callable[[], None]) -> None
         a.put(X.LEA, RDI, at(RSP, SHORT, 0))
         a.number(RSI, 0)
         system_call(a, NANOSLEEP)
-        _check_time(a)
     _start_of(a, kind)
     a.put(X.MOV, at(RSP, PACKET), R12)
     resume_at(a, kind + " fault")
@@ -388,7 +393,7 @@ def _until(a: Assembler, avx: bool, kind: str, look: Callable[[], None]) -> None
     a.jump(X.JNE, kind + " passed")
     a.put(X.CMP, at(R13, RUN_CANCELLED), 0)
     a.jump(X.JNE, kind + " reached")
-    rest(a, kind, kind + " look", sleep)
+    rest(a, kind, kind + " look", sleep, _check_time)
     a.label(kind + " fault")
     _note_fault(a, kind, avx)
     a.label(kind + " reached")
@@ -457,14 +462,13 @@ def _need(a: Assembler) -> None:
         _futex(a, FUTEX_WAIT)  # compares the lower half of rdx
         a.label("no sleep")
         a.put(X.SUB, at(R13, RUN_WAITERS, 32), 1, lock=True)
-        _check_time(a)
     a.label("need")
     a.put(X.MOV, RBP, at(R12, PACKET_NEED))
     a.number(R15, 0)
     a.label("need look")
     a.put(X.CMP, at(R13, RUN_COMPLETED), RBP)
     a.jump(X.JAE, "needed")
-    rest(a, "need", "need look", sleep)
+    rest(a, "need", "need look", sleep, _check_time)
     a.label("needed")
     a.put(X.JMP, at(R12))
 
