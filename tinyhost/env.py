@@ -325,7 +325,7 @@ TRACEMETA = ContextVar("TRACEMETA", 1, "0 does not note the lines that build ten
 PROFILE = ContextVar("PROFILE", 0, "1 records host and device events and writes a trace at exit, 2 prints sums too",
                      choices=(0, 1, 2))
 PROFILE_PATH = ContextVar("PROFILE_PATH", "", "file of the trace, one in the folder of temporary files when empty")
-PROFILE_LIMIT = ContextVar("PROFILE_LIMIT", 500_000, "records a profile keeps; older ones are dropped", minimum=1)
+PROFILE_LIMIT = ContextVar("PROFILE_LIMIT", 250_000, "records a profile keeps; older ones are dropped", minimum=1)
 PERF = ContextVar("PERF", 0, "1 tells perf and GDB the names of kernels", choices=(0, 1))
 
 # Checks

@@ -61,6 +61,7 @@ class Packets:
         """The run; nothing may be added later."""
         words = [*self.words, *packet(self.pool.handlers["end"], need=self.chunks)]
         memory = allocate(RUN_HEADER_BYTES + PACKET_BYTES + 8 * len(self.words))
+        ctypes.memset(memory.address, 0, memory.size)
         memory.view().cast("Q")[RUN_HEADER_BYTES // 8:RUN_HEADER_BYTES // 8 + len(words)] = array("Q", words)
         return Run(memory.address, len(words) * 8 // PACKET_BYTES, width, self.scratch, self.names,
                    (memory, self.kept))

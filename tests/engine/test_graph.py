@@ -96,6 +96,15 @@ def test_devices_meet_through_signals() -> None:
     assert lists["CPU:1"].count("wait") == 3 and made.signals == (1, 0)
 
 
+def test_memory_of_a_device_that_runs_nothing() -> None:
+    x = buffer(16, "CPU:1")
+    jit, replay = captured(lambda x: (x.to("CPU") + 1).contiguous().realize(), x)
+    made = queues_of(replay, [x, jit(x)])
+    assert made.devices == ("CPU",) and made.lenders == ("CPU:1",)
+    assert names(made.queues[0]) == ["wait", "wait", "copy", "barrier", "execute", "signal"]
+    assert (jit(x).numpy() == np.arange(16) + 1).all()
+
+
 # *** what runs change ***
 @pytest.mark.parametrize("compiled", [0, 1])
 def test_inputs_results_and_sizes_change(compiled: int) -> None:

@@ -16,6 +16,7 @@ from tinyhost.device import Buffer
 from tinyhost.device.buffer import buffer_of
 from tinyhost.engine import arrange as arranging
 from tinyhost.engine.arrange import Recording
+from tinyhost.engine.plan import Copy
 
 SIZE = 1 << 16  # elements of the large tensors, float32
 LARGE = 4 * SIZE
@@ -141,9 +142,9 @@ def test_each_lane_has_an_arena(recordings: list[Recording]):
         return x.sum()
     jit, x = TinyJit(f), ramp()
     assert len({jit(x).item() for _ in range(4)}) == 1
-    used = {(a.device, any(not hasattr(s.what, "kernel") for s in recordings[0].steps if a in [o.source for o in s.args]))
-            for a in recordings[0].arenas}
-    assert len(used) == len(recordings[0].arenas) == 3  # CPU:1 has only memory that copies touch
+    touched = {(o.source, isinstance(s.what, Copy)) for s in recordings[0].steps for o in s.args}
+    lanes = {(a.device, (a, True) in touched) for a in recordings[0].arenas}
+    assert lanes == {("CPU", False), ("CPU", True), ("CPU:1", True)} and len(recordings[0].arenas) == 3
 
 
 def test_storage_on_several_devices():

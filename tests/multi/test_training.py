@@ -236,44 +236,7 @@ def test_a_convolution_over_the_batch_keeps_the_split():
     np.testing.assert_allclose(out.numpy(), want, atol=1e-5)
 
 
-# *** TinyJit ***
-def test_a_captured_function_takes_other_shards():
-    d = names(3)
-
-    @TinyJit
-    def f(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        return x * 2 + y, (x - y).sum(0)
-    kept = []
-    for i in range(5):
-        x = np.full((6, 2), i, np.float32) + np.arange(6, dtype=np.float32).reshape(6, 1)
-        kept.append((x, f(Tensor(x).shard(d, 0).realize(), Tensor(x + 1).shard(d, 0).realize())))
-    for x, (a, b) in kept:
-        assert (a.numpy() == 3 * x + 1).all() and (b.numpy() == -6).all() and a.uop.axis == 0
-
-
-def test_another_split_is_a_mismatch():
-    d = names(2)
-    f = TinyJit(lambda x: x + 1)
-    x = np.ones((4, 4), np.float32)
-    for _ in range(3):
-        f(Tensor(x).shard(d, 0).realize())
-    for other in (Tensor(x).shard(d, 1), Tensor(x).shard(d), Tensor(x), Tensor(x).shard(d, 1).realize().T):
-        with pytest.raises(JitError, match=r"args mismatch in JIT: arg 0 was a tensor \(4, 4\)"):
-            f(other.realize())
-
-
-def test_state_on_several_devices_under_jit():
-    d = names(2)
-    total = Tensor.zeros(4).shard(d, 0).contiguous().realize()
-
-    @TinyJit
-    def f(x: Tensor) -> Tensor:
-        total.assign(total + x)
-        return total.sum()
-    x = Tensor(np.arange(4, dtype=np.float32)).shard(d, 0).realize()
-    assert [f(x).item() for _ in range(5)] == [6.0 * i for i in range(1, 6)] and total.tolist() == [0, 5, 10, 15]
-
-
+# *** copies, functions, gradients of stored values ***
 def test_copies_of_tensors():
     t = Tensor(np.arange(12, dtype=np.float32).reshape(4, 3)).shard(names(2), 0).realize()
     for other in (pickle.loads(pickle.dumps(t)), copy.deepcopy(t), t.clone()):

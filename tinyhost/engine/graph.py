@@ -47,6 +47,7 @@ class Graph:
     def __init__(self, steps: Sequence[RecordedStep], changing: frozenset[str], given: Buffers) -> None:
         made = queued(steps, changing, given)
         self._devices = {device: _queues_of(device) for device in made.devices}
+        self._lenders = {device: _queues_of(device) for device in made.lenders}
         self._given = [(given_name(g), g, _queues_of(g[1])) for g in made.given]
         self._linked = [_link(self._devices[key[0]], key, queue) for key, queue in zip(made.keys, made.queues)]
         self._patch = CompiledPatcher(self._linked, _compile) if HCQ2.value else PythonPatcher(self._linked)
@@ -81,6 +82,10 @@ class Graph:
         for counter, count, (address, base) in self._signals:
             values[base] = counter.reserve(count)
             values[address] = counter.signal.address
+        for device, queues in self._lenders.items():
+            address, before = before_names(device)
+            values[before] = queues.timeline.value
+            values[address] = queues.timeline.signal.address
         for device, queues in self._devices.items():
             timeline = queues.timeline
             _, before = before_names(device)

@@ -182,7 +182,8 @@ class Queued:
         keys: the queues, (device, queue) each.
         queues: their commands.
         signals: how many values each queue gives to its own signal.
-        devices: all devices, in order of appearance.
+        devices: those that run something, in order of appearance.
+        lenders: those whose memory is used and that run nothing.
         given: the given buffers that the steps use.
         order: for each queue, the numbers of its steps.
     """
@@ -191,6 +192,7 @@ class Queued:
     queues: tuple[UOp, ...]
     signals: tuple[int, ...]
     devices: tuple[str, ...]
+    lenders: tuple[str, ...]
     given: tuple[Given, ...]
     order: tuple[tuple[int, ...], ...]
 
@@ -201,16 +203,17 @@ def queued(steps: Sequence[RecordedStep], changing: frozenset[str], given: Buffe
     devices = list(dict.fromkeys([device for device, _ in keys]))
     main = {device: max(i for i, (d, _) in enumerate(keys) if d == device) for device in devices}
     others = {device: [i for i, (d, _) in enumerate(keys) if d == device and i != main[device]] for device in devices}
+    lenders = dict.fromkeys([d for s in steps for a in s.args if (d := a.base(given).device) not in devices])
     placed = _placed(steps, {key: i for i, key in enumerate(keys)}, given)
     signals = _number_signals(placed, [i for numbers in others.values() for i in numbers])
     out = []
     for i, (device, name) in enumerate(keys):
-        items = [commands.wait(*map(commands.variable, before_names(d))) for d in devices]
+        items = [commands.wait(*map(commands.variable, before_names(d))) for d in (*devices, *lenders)]
         items += _commands(placed[i], placed, changing, given)
         if main[device] == i:
             items += [commands.wait(*_signal(o, signals[o])) for o in others[device]]
             items.append(commands.signal(*map(commands.variable, behind_names(device))))
         out.append(commands.queue((device,), name, items))
     used = dict.fromkeys([(a.source, a.base(given).device) for s in steps for a in s.args if isinstance(a.source, int)])
-    return Queued(tuple(keys), tuple(out), tuple(signals), tuple(devices), tuple(used),
+    return Queued(tuple(keys), tuple(out), tuple(signals), tuple(devices), tuple(lenders), tuple(used),
                   tuple([tuple([p.number for p in queue]) for queue in placed]))

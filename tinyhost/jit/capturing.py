@@ -92,7 +92,9 @@ def _outputs(recording: Capture, nodes: list[UOp]) -> dict[UOp, Output]:
 
 def replayed(captured: Captured, replay: Replay, inputs: Inputs) -> Any:
     """Run a capture on other arguments that meet its demands; the result of that call."""
-    outputs = captured.outputs
+    outputs, state = captured.outputs, captured.state
+    if state is not None and state.grads:
+        state.bring()
     if not is_settled():
         storage = [b.base for b in inputs.buffers]
         written = replay.written | {storage[i] for i in replay.written_given if i < len(storage)}
@@ -102,7 +104,7 @@ def replayed(captured: Captured, replay: Replay, inputs: Inputs) -> Any:
         given = [_apart(inputs.tensors[i][0], b, i in replay.written_given, replay) for i, b in enumerate(given)]
     nodes = [o.renew() for o in outputs]
     replay.run([*given, *[o.buffer for o in outputs]], inputs.var_vals)
-    if (state := captured.state) is not None and state.grads:
+    if state is not None and state.grads:
         state.leave()
     now = {slot: inputs.flat(i) for i, slot in enumerate(captured.inputs)}
     for o, node in zip(outputs, nodes):

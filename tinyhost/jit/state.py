@@ -118,12 +118,16 @@ def _carried(old: UOp, now: Tensor, used: set[int]) -> bool:
 
 def _put_back(t: Tensor, uop: UOp, new: Tensor) -> None:
     """Let a tensor stand where it stood, and write ``new`` there."""
-    if (t.shape, t.dtype, t.device) != (uop.shape, uop.dtype, uop.device) or new.shape != uop.shape:
+    if (new.shape, new.dtype, new.device) != (uop.shape, uop.dtype, uop.device):
         raise JitError(f"state of shape {uop.shape}, {uop.dtype} on {uop.device} was replaced by one of shape "
                        f"{new.shape}, {new.dtype} on {new.device} inside a captured function: write it in place with "
                        "assign(), or call reset() after such a change outside")
     t.uop = uop
     t.assign(new)
+
+
+def _kind(t: Tensor) -> Any:
+    return t.shape, t.dtype, t.device, t.uop.axis
 
 
 class State:
@@ -155,11 +159,19 @@ class State:
         return True
 
     def fits(self) -> bool:
-        """Whether gradients are what a replay needs."""
+        """Whether there are gradients where a replay needs some, and none where it needs none."""
         for ref, need, _ in self.grads:
             if need is not ANY and (t := ref()) is not None and t.grad is not need:
-                return False
+                if t.grad is None or need is None or _kind(t.grad) != _kind(need):
+                    return False
         return True
+
+    def bring(self) -> None:
+        """Put the gradients where a replay reads them."""
+        for ref, need, _ in self.grads:
+            if need is not ANY and (t := ref()) is not None and t.grad is not need:
+                need.assign(t.grad)
+                t.grad = need.realize()
 
     def leave(self) -> None:
         """Put the gradients where the function leaves them."""

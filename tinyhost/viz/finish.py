@@ -6,6 +6,7 @@ measurements must not be lost. ``Profiling`` is the same for a block.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import sys
@@ -31,9 +32,11 @@ def write_trace(recording: Recording, path: str | os.PathLike[str]) -> None:
         with atomic_file(path, durable=False) as f:
             os.chmod(f.fileno(), 0o600)  # names of kernels and of the program's ranges are nobody else's business
             f.write(encode(header(recording))[:-1].encode() + b',"traceEvents":[')
-            # event by event: as plain data all of them would take several times the recording's memory
-            for i, event in enumerate(trace_events(recording)):
-                f.write((",\n" if i else "\n").encode() + encode(event).encode())
+            # in parts: as plain data all events would take several times the recording's memory
+            events, separator = trace_events(recording), "\n"
+            while part := list(itertools.islice(events, 1000)):
+                f.write((separator + encode(part)[1:-1]).encode())
+                separator = ",\n"
             f.write(b"\n]}\n")
     except OSError as e:
         raise ProfileError(f"cannot write the profile to {os.fspath(path)}: {e.strerror or e}; set PROFILE_PATH to a "

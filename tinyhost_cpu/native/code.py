@@ -54,6 +54,7 @@ from tinyhost_cpu.native.layout import (
     HELP_RING,
     HELP_RUN,
     HELP_SLOT,
+    MASK,
     PACKET_BYTES,
     PACKET_CLAIMED,
     PAIRS,
@@ -71,7 +72,8 @@ from tinyhost_cpu.native.layout import (
 from tinyhost_cpu.native.packets import FUTEX, FUTEX_WAIT, FUTEX_WAKE, enter, leave, system_call
 from tinyhost_cpu.x86.insns import X86Ops as X
 
-RT_SIGACTION, SIGALTSTACK, GETTID = 13, 131, 186
+RT_SIGACTION, RT_SIGPROCMASK, SIGALTSTACK, GETTID = 13, 14, 131, 186
+SIG_SETMASK = 2  # signal.h
 SPINS = 500  # looks at PUT before the worker sleeps: some ten microseconds
 SI_ADDR = 16
 GREG_RBX, GREG_RSP, GREG_RIP = (40 + 8 * i for i in (11, 15, 16))  # in ucontext_t
@@ -111,6 +113,11 @@ def _worker(a: Assembler) -> None:
     a.put(X.LEA, RDI, at(RBX, ALT_STACK, 0))
     a.number(RSI, 0)
     system_call(a, SIGALTSTACK)
+    a.number(RDI, SIG_SETMASK)
+    a.put(X.LEA, RSI, at(RBX, MASK, 0))
+    a.number(RDX, 0)
+    a.number(R10, 8)
+    system_call(a, RT_SIGPROCMASK)
     system_call(a, GETTID)
     a.put(X.MOV, at(RBX, TID), RAX)
     a.put(X.MOV, R12, at(RBX, DONE))

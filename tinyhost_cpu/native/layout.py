@@ -32,6 +32,7 @@ STACK = 312  # u64: its stack pointer then
 MXCSR = 320  # u32: its control register then
 TID = 328  # u64: a worker's thread id, 0 before it runs
 ALT_STACK = 336  # stack_t of sigaltstack: pointer, flags, size
+MASK = 360  # u64: the signals a worker blocks; bit n - 1 is signal n
 EXPIRED = 384  # u64: value of CALLS whose kernel shall end; the watchdog writes
 SLOTS_AT = PAGE
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import signal
 import threading
 import time
 import weakref
@@ -23,7 +22,7 @@ from tinyhost_cpu.memory import Memory, allocate
 from tinyhost_cpu.native.launch import Launch
 from tinyhost_cpu.native.layout import NONE
 from tinyhost_cpu.native.runs import FULL_RING_SLEEP, Execution, Record, Run, execute
-from tinyhost_cpu.native.states import SIGNALS, WATCHDOG, Faults, Ring, State, fault_of
+from tinyhost_cpu.native.states import Faults, Ring, State, fault_of
 from tinyhost_cpu.native.watchdog import Watchdog
 
 CPU_TIMEOUT_MS = ContextVar("CPU_TIMEOUT_MS", 60_000, "milliseconds after which a CPU kernel that has not ended is "
@@ -186,16 +185,11 @@ class Pool:
 
 
 def _start_thread(function: int, argument: int) -> None:
-    """A thread of the system that blocks all signals but those of faults and the watchdog's."""
     attributes, thread = (ctypes.c_uint64 * 8)(), ctypes.c_uint64()  # pthread_attr_t has 56 bytes
     _libc.pthread_attr_init(attributes)
     _libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(STACK_BYTES))
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - {*SIGNALS, WATCHDOG})
-    try:
-        error = _libc.pthread_create(ctypes.byref(thread), attributes, ctypes.c_void_p(function),
-                                     ctypes.c_void_p(argument))
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        _libc.pthread_attr_destroy(attributes)
+    error = _libc.pthread_create(ctypes.byref(thread), attributes, ctypes.c_void_p(function),
+                                 ctypes.c_void_p(argument))
+    _libc.pthread_attr_destroy(attributes)
     if error:
         raise OSError(error, f"cannot start a worker thread: {os.strerror(error)}")

@@ -103,6 +103,7 @@ class Ring(State):
         self.words[layout.ALT_STACK // 8] = self._alt_stack.address
         self.words[layout.ALT_STACK // 8 + 2] = layout.ALT_STACK_BYTES
         self.words[layout.NUMBER // 8] = number
+        self.words[layout.MASK // 8] = layout.WORD & ~sum(1 << number - 1 for number in (*SIGNALS, WATCHDOG))
         keep_for_good(self)
 
     @property
