@@ -44,7 +44,7 @@ def ours(width: int) -> Callable[[np.ndarray, np.ndarray], float]:
     opt = nn.optim.Adam(nn.state.get_parameters(model), lr=1e-3)
 
     @TinyJit
-    def step(x: Tensor, y: Tensor) -> Tensor:
+    def step(x: Tensor, y: Tensor) -> Any:
         opt.zero_grad()
         loss = model(x).sparse_categorical_crossentropy(y).backward()
         return loss.realize(*opt.schedule_step())
@@ -67,7 +67,7 @@ def torch(width: int) -> Callable[[np.ndarray, np.ndarray], float]:
 
     def run(images: np.ndarray, labels: np.ndarray) -> float:
         opt.zero_grad()
-        loss = t.nn.functional.cross_entropy(model(t.from_numpy(images)), t.from_numpy(labels).long())
+        loss: Any = t.nn.functional.cross_entropy(model(t.from_numpy(images)), t.from_numpy(labels).long())
         loss.backward()
         opt.step()
         return float(loss.item())

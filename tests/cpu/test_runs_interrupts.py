@@ -116,10 +116,11 @@ def test_a_signal_handler_runs_kernels_itself() -> None:
         count += 1
         pool.run("add", function(add).address, [inner.address, 1], 2)
         pool.call("add", function(add).address, inner.words(1))
+        if count < 200:
+            signal.setitimer(signal.ITIMER_REAL, 0.0005)
     signal.signal(signal.SIGALRM, handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
-    while count < 30:
-        pool.run("count", function(count_down).address, [cell.address, 300_000], 3)
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0.0005)
+    while count < 200:
+        pool.run("count", function(count_down).address, [cell.address, 30_000], 3)
     print(inner.value - 3 * count, cell.value % 3)
     """, "0 0\n")

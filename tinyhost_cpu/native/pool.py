@@ -82,7 +82,7 @@ class Pool:
 
     def _start(self) -> None:
         self.workers: list[Worker] = []
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may run kernels while its thread holds it
         self._caller = _Caller()
         self._cpus = available_cpus()
 

@@ -23,7 +23,7 @@ class Watchdog:
     def forget(self) -> None:
         """In a forked child: the thread of the parent is not here."""
         self._changed = threading.Event()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may run the first kernel
         self._started = False
 
     def set_timeout(self, seconds: float) -> None:
