@@ -194,6 +194,11 @@ class Recording:
             for event in other.events:
                 self.add(event)
 
+    def start_over(self) -> None:
+        """Forget everything, whoever holds the lock."""
+        self._lock = threading.RLock()
+        self.clear()
+
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
@@ -229,9 +234,20 @@ def _started() -> Recording:
         if _process is None:
             _process = Recording()
             atexit.register(_finish_process)
-            if hasattr(os, "register_at_fork"):
-                os.register_at_fork(after_in_child=_process.clear)  # a child records what it does itself
         return _process
+
+
+def _in_child() -> None:
+    """A forked child records what it does itself. Another thread of the parent may have held any lock."""
+    global _lock
+    _lock = threading.RLock()
+    for r in (_process, _current.get()):
+        if r is not None:
+            r.start_over()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 def _finish_process() -> None:

@@ -57,6 +57,8 @@ def _compute(roots: dict[UOp, None], do_update_stats: bool = True) -> dict[UOp, 
             capture.outside = {u: None for u in capture.outside if u not in early}
             with recorder.paused():
                 done = _compute(early)
+            # what else was outside stands on what was computed now
+            capture.outside = {u.substitute(done, walk=True): None for u in capture.outside}
             return _compute({u.substitute(done, walk=True): None for u in asked}, do_update_stats)
     effects = Effects(old)
     try:
@@ -134,7 +136,7 @@ def is_stored(t: TensorCore) -> bool:
 
 def is_settled() -> bool:
     """Whether nothing waits that ``settle`` could have to compute or forget."""
-    return not history.readers_known() and not [t for t, u in lazy_tensors() if u.device is not None]
+    return history.is_empty() and not [t for t, u in lazy_tensors() if u.device is not None]
 
 
 def settle(used: Collection[Buffer | MultiBuffer], written: Collection[Buffer | MultiBuffer]) -> None:

@@ -45,17 +45,18 @@ class CPUProgram(Program):
                  wait: bool = False) -> float | None:
         if len(bufs) != self._buffers:
             raise TypeError(f"kernel {self.elf.name} takes {self._buffers} buffers, got {len(bufs)}")
+        workers = pool()  # starting them is not the kernel's time
         start = time.perf_counter() if wait else 0.0
         addresses = [b.address for b in bufs]
         words = self.arranged(addresses, [0 if v is None else v for v in vals])
         if None in vals and global_size[0] > 1:
-            pool().run(self.elf.name, self.segment.address, words, global_size[0],
-                       len(words) - len(vals) + vals.index(None), self.scratch_at if self.scratch_at >= 0 else NONE,
-                       self.scratch_bytes)
+            workers.run(self.elf.name, self.segment.address, words, global_size[0],
+                        len(words) - len(vals) + vals.index(None), self.scratch_at if self.scratch_at >= 0 else NONE,
+                        self.scratch_bytes)
         else:
             if self.scratch_at >= 0:
-                words[self.scratch_at] = pool().scratch(self.scratch_bytes)
-            pool().call(self.elf.name, self.segment.address, argument_words(words))
+                words[self.scratch_at] = workers.scratch(self.scratch_bytes)
+            workers.call(self.elf.name, self.segment.address, argument_words(words))
         return time.perf_counter() - start if wait else None
 
     def arranged(self, buffers: Sequence[T | int], scalars: Sequence[T | int]) -> list[T | int]:

@@ -14,6 +14,7 @@ import stat
 import threading
 import warnings
 import weakref
+from bisect import bisect_left, bisect_right
 from collections import deque
 
 from tinyhost.errors import TinyhostWarning
@@ -26,25 +27,31 @@ class PerfMap:
 
     def __init__(self, folder: str = "/tmp") -> None:
         self.path = os.path.join(folder, f"perf-{os.getpid()}.map")
-        self._entries: dict[int, tuple[int, str]] = {}  # start -> (size, name), whether alive or freed
+        self._entries: dict[int, tuple[int, str]] = {}  # start -> (size, name), of code that lives or is freed
+        self._starts: list[int] = []  # sorted; ranges do not overlap
+        began = _process_start()
         # private, never through a link: the folder is everybody's
         self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         info = os.fstat(self._file)
         if not stat.S_ISREG(info.st_mode) or info.st_uid != os.getuid() or info.st_nlink != 1:
             os.close(self._file)
             raise PermissionError(f"{self.path} is not a file of this user's")
-        if info.st_mtime < _process_start():  # of an earlier process with this number
+        if info.st_mtime < began:  # of an earlier process with this number
             os.ftruncate(self._file, 0)
 
     def add(self, start: int, size: int, name: str) -> None:
         """Enter a range."""
-        gone = [s for s, (n, _) in self._entries.items() if s < start + size and start < s + n]
-        if gone:
-            self._take_out({_line(s, *self._entries.pop(s)) for s in gone})
+        first, end = bisect_right(self._starts, start), bisect_left(self._starts, start + size)
+        if first and (before := self._starts[first - 1]) + self._entries[before][0] > start:
+            first -= 1
+        if first < end:
+            self._take_out({_line(s, *self._entries.pop(s)) for s in self._starts[first:end]})
+        self._starts[first:end] = [start]
         self._entries[start] = size, name
         os.write(self._file, _line(start, size, name))
 
     def _take_out(self, lines: set[bytes]) -> None:
+        """Drop lines from the file."""
         content = os.pread(self._file, os.fstat(self._file).st_size, 0)
         os.ftruncate(self._file, 0)
         os.write(self._file, b"".join(line for line in content.splitlines(keepends=True) if line not in lines))

@@ -1,7 +1,8 @@
 """Calls of kernels on Python threads, for hosts without workers of generated code.
 
-The interface is ``native.pool.Pool``'s without packets: ``call`` on this thread, ``run`` on several at once, ``scratch``
-for a kernel's arena. Generated code holds no Python lock, so threads around it run in parallel. Faults end the process.
+The interface is ``native.pool.Pool``'s without packets: ``call`` on this thread, ``run`` on several at once,
+``scratch`` for a kernel's arena. Generated code holds no Python lock, so threads around it run in parallel. Faults end
+the process.
 """
 from __future__ import annotations
 

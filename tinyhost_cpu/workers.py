@@ -5,7 +5,6 @@ import os
 import platform
 import sys
 import threading
-
 from typing import TYPE_CHECKING
 
 from tinyhost_cpu.portable import PortablePool

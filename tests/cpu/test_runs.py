@@ -384,5 +384,6 @@ def test_code_may_be_anywhere(pool: Pool) -> None:
         def __init__(self, address: int) -> None:
             self.address = address
     memcpy = ctypes.cast(ctypes.CDLL(None).memcpy, ctypes.c_void_p).value or 0
-    pool.execute([Packets(pool).execute(Library(memcpy), [ctypes.addressof(copied), ctypes.addressof(words), 32]).run()])
+    arguments = [ctypes.addressof(copied), ctypes.addressof(words), 32]
+    pool.execute([Packets(pool).execute(Library(memcpy), arguments).run()])
     assert list(copied) == [1, 2, 3, 4]

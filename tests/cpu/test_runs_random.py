@@ -176,7 +176,7 @@ def test_eight_threads_in_full(pool: Pool, seed: int) -> None:
 
 
 def check_faults(pool: Pool, seed: int, count: int) -> None:
-    """One chunk of one packet faults: what it holds back does not run, everything is counted, and the next run works."""
+    """One chunk of one packet faults: what it holds back does not run, all is counted, and the next run works."""
     rng = random.Random(seed)
     for _ in range(count):
         packets, journal, flag = Packets(pool), Journal(2 * 8 * MOST), np.zeros(1, np.uint64)
@@ -228,7 +228,8 @@ def check_dances(pool: Pool, seed: int, count: int) -> None:
         lists = [Packets(pool) for _ in range(runs)]
         for step in range(steps):
             packets = rng.choice(lists).alone("wait", token.ctypes.data, step)
-            packets.execute(function(append), [journal.address, step, 0, 0]).alone("signal", token.ctypes.data, step + 1)
+            packets.execute(function(append), [journal.address, step, 0, 0])
+            packets.alone("signal", token.ctypes.data, step + 1)
         pool.execute([packets.run(rng.randint(1, 2)) for packets in lists])
         assert [n for n, _, what in journal.entries() if what == "start"] == list(range(steps))
 

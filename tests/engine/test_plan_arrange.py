@@ -147,6 +147,17 @@ def test_each_lane_has_an_arena(recordings: list[Recording]):
     assert lanes == {("CPU", False), ("CPU", True), ("CPU:1", True)} and len(recordings[0].arenas) == 3
 
 
+def test_buffers_take_turns_where_a_device_has_no_views(recordings: list[Recording]):
+    def f(x: Tensor) -> Tensor:
+        for i in range(9):
+            x = (x * 2 + i).realize()
+        return x.sum()
+    with Context(DEV="PYTHON::gpu"):
+        x, jit = Tensor(np.arange(64, dtype=np.float32)).realize(), TinyJit(f)
+        assert [jit(x).item() for _ in range(4)] == [chained(np.arange(64, dtype=np.float32))] * 4
+    assert len(recordings[0].arenas) == 2 and all(o.view is None for s in recordings[0].steps for o in s.args)
+
+
 def test_storage_on_several_devices():
     devices = ("CPU:1", "CPU:2")
 

@@ -354,14 +354,17 @@ class Machine:
             return False
         self.time += self.rng.randrange(1, 50)
         queue, running = self.rng.choice(actions)
-        if running is None:
-            packet = queue.next_packet()
-            assert packet is not None
-            self.counts[packet[0] >> 24] = self.counts.get(packet[0] >> 24, 0) + 1
-            queue.go()
-        else:
-            queue.running.remove(running)
-            running.effect()
+        try:
+            if running is None:
+                packet = queue.next_packet()
+                assert packet is not None
+                self.counts[packet[0] >> 24] = self.counts.get(packet[0] >> 24, 0) + 1
+                queue.go()
+            else:
+                queue.running.remove(running)
+                running.effect()
+        except Fault as e:
+            raise e if str(e).startswith(queue.name) else queue.fault(str(e)) from None
         return True
 
     def advance(self) -> None:

@@ -99,7 +99,8 @@ def test_a_device_that_makes_no_room():
     assert ring.room == 3
     with Context(HCQDEV_WAIT_TIMEOUT_MS=5), pytest.raises(DeviceTimeout) as e:
         ring.write([0] * 4)
-    assert "for room for 4 words in a ring of 8; the device has read 3 of 8, and nothing changed for 5 ms" in str(e.value)
+    assert ("for room for 4 words in a ring of 8; the device has read 3 of 8, and nothing changed for 5 ms"
+            in str(e.value))
 
 
 # *** arguments ***
@@ -136,8 +137,8 @@ def test_arguments_that_never_fit():
     timeline = Timeline(SignalPool(host_memory))
     arena = ArgumentArena(host_memory(128))
     arena.alloc(100)
-    with pytest.raises(OutOfMemory, match="cannot place 64 bytes of arguments: 100 of 128 bytes belong to work that was "
-                                          "not submitted yet"):
+    with pytest.raises(OutOfMemory, match="cannot place 64 bytes of arguments: 100 of 128 bytes belong to work that "
+                                          "was not submitted yet"):
         arena.alloc(64)
     arena.retire(timeline.point())
     assert len(arena.alloc(64)) == 64

@@ -16,14 +16,18 @@ from tinyhost.device import Buffer, Device
 from tinyhost.dtype import dtypes
 from tinyhost.engine.program import get_kernel, get_program
 from tinyhost.env import Context
-from tinyhost.errors import DeviceError, DeviceTimeout
+from tinyhost.errors import CompileError, DeviceError, DeviceTimeout
 from tinyhost.hcq import commands
+from tinyhost.hcq.dependencies import DepsTracker, newest
 from tinyhost.hcq.device import Queues, Submission
 from tinyhost.hcq.peers import transfer
-from tinyhost.hcq.signals import LIMIT
+from tinyhost.hcq.signals import LIMIT, Timeline
 from tinyhost.hcq.stream import encode
 from tinyhost.hcq.submit import CompiledPatcher, PythonPatcher, host_device
+from tinyhost.ops import AxisType, Ops
 from tinyhost.tensor import Tensor
+from tinyhost.uop import KernelInfo, UOp
+from tinyhost.uop.info import ParamArg
 
 SEEDS = range(6)
 
@@ -59,7 +63,7 @@ def test_copy_in_and_out(toys: Toys, seed: int, kinds: tuple[str, ...]):
     assert queues_of("TOY").has_copy_queue == ("COPY" in kinds)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", range(3))
 def test_copy_without_copy_queue(toys: Toys, seed: int):
     """61 floats from one device to another, neither of which has a queue for copies."""
     toys(seed=seed, kinds=("BOTH",))
@@ -125,13 +129,13 @@ def test_transfer(toys: Toys, seed: int, names: tuple[str, str], kinds: tuple[st
 def test_what_an_allocator_transfers(toys: Toys, kinds: tuple[str, ...], other: str, possible: bool):
     toys(kinds=kinds)
     src, dest, data = pair("TOY", other, 500, 0)
-    assert dest.allocator._transfer(dest.get_buf(), src.get_buf(), 500, src.allocator) is possible  # type: ignore
+    assert dest.allocator._transfer(dest.get_buf(), src.get_buf(), 500, src.allocator) is possible
     assert (content(dest) == data) is possible
     host = Buffer("NPY", 500, dtypes.uint8, initial_value=data)
-    assert dest.allocator._transfer(dest.get_buf(), host.get_buf(), 500, host.allocator) is False  # type: ignore
+    assert dest.allocator._transfer(dest.get_buf(), host.get_buf(), 500, host.allocator) is False
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", range(2))
 def test_tensors_on_overlapping_sets_of_devices(toys: Toys, seed: int):
     toys(seed=seed)
     x = np.arange(48, dtype=np.float32).reshape(8, 6)
@@ -160,15 +164,16 @@ def test_work_runs_behind_the_host(toys: Toys):
     """Nothing is waited for when a kernel is submitted, and freed memory is not reused too early."""
     plant = toys(seed=3)
     t = Tensor(np.ones(100, dtype=np.float32), device="TOY").realize()
-    for _ in range(60):
+    for i in range(60):
         t = (t + 1).realize()
-        gc.collect()
+        if i % 20 == 10:
+            gc.collect()
     assert queues_of("TOY").timeline.signal.value < queues_of("TOY").timeline.value
     np.testing.assert_array_equal(t.numpy(), np.full(100, 61, np.float32))
     assert not any(q.running or q.streams for q in plant.machine().queues)
 
 
-@pytest.mark.parametrize("start", [LIMIT - 4, LIMIT - 9, LIMIT - 30])
+@pytest.mark.parametrize("start", [LIMIT - 4, LIMIT - 9, LIMIT - 20])
 @pytest.mark.parametrize("seed", range(3))
 def test_numbers_wrap_between_kernels_copies_and_transfers(toys: Toys, seed: int, start: int):
     toys(seed=seed, timeline_start=start)
@@ -203,7 +208,6 @@ class Script:
     """Random kernels and copies over a few buffers on two devices, with the waits the tracker asks for."""
 
     def __init__(self, seed: int, compiled: bool) -> None:
-        from tinyhost.hcq.dependencies import DepsTracker
         self.rng, self.compiled = random.Random(seed), compiled
         self.names = [("TOY", "COMPUTE:0"), ("TOY", "COPY:0"), ("TOY:1", "COMPUTE:0"), ("TOY:1", "COPY:0")]
         self.buffers = [Buffer("TOY", 64, dtypes.int32).ensure_allocated() for _ in range(3)]
@@ -218,7 +222,6 @@ class Script:
         self.steps: list[tuple] = []
 
     def build(self, length: int) -> list[tuple]:
-        from tinyhost.hcq.dependencies import newest
         add = {d: _program(d) for d in ("TOY", "TOY:1")}
         for _ in range(length):
             copies = self.rng.random() < 0.5
@@ -236,7 +239,7 @@ class Script:
             d, s = (queues_of(self.buffers[i].device).address_of(self.buffers[i].get_buf()) for i in (dest, src))
             self.items[q].append(
                 commands.copy(d + 4 * start, s + 4 * start, 4 * size) if copies
-                else commands.execute(add[self.names[q][0]], [d, s], [64], [], []))
+                else commands.execute(add[self.names[q][0]], [d, s], [1]))
             self.items[q].append(commands.signal(commands.variable(f"signal{q}"),
                                                  commands.variable(f"base{q}") + self.counts[q]))
             self.steps.append((copies, dest, src, start, size))
@@ -244,7 +247,6 @@ class Script:
 
     def run(self, times: int) -> None:
         group, devices = queues_of("TOY").group, [queues_of("TOY"), queues_of("TOY:1")]
-        from tinyhost.hcq.signals import Timeline
         lines = [Timeline(group.signals, start=LIMIT - 3 * c if c else 0) for c in self.counts]
         linked = []
         for (device, name), items in zip(self.names, self.items):
@@ -279,17 +281,11 @@ def _compile(sink):
 
 
 def _program(device: str):
-    """A kernel: its first buffer becomes its second times 3 plus 1, 64 elements."""
-    from tinyhost.uop import KernelInfo, UOp
-    from tinyhost.uop.info import ParamArg
-    from tinyhost.ops import AxisType, Ops
+    """A kernel: its first buffer becomes its second times 3 plus 1, 64 elements in one loop."""
     dest, src = (UOp(Ops.PARAM, (), ParamArg(i, dtypes.int32, 64, device=device)) for i in range(2))
     i = UOp(Ops.RANGE, (UOp.const(64),), (0, AxisType.LOOP))
     sink = UOp.sink(dest.index(i).store(src.index(i) * 3 + 1).end(i), arg=KernelInfo("triple", opts_to_apply=()))
-    kernel = get_kernel(sink, device)
-    program = get_program(kernel, device)
-    assert kernel.info.global_size[0] == 64
-    return program
+    return get_program(get_kernel(sink, device), device)
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["HCQ2=0", "HCQ2=1"])
@@ -332,15 +328,14 @@ def test_a_device_that_hangs(toys: Toys):
 def test_a_fault_of_the_device(toys: Toys):
     toys()
     q = queues_of("TOY:1")
-    point = q.immediate.copy("COPY:0", 0x1234, 0x5678, 16)
-    with pytest.raises(Fault, match=r"bad address: 16 bytes at 0x5678 are not mapped.* TOY:1 takes no more work"):
-        point.wait()
+    with pytest.raises(Fault, match=r"^TOY:1 COPY:0, word 5 of the stream at 0x[0-9a-f]+: bad address: 16 bytes at "
+                                    r"0x5678 are not mapped. TOY:1 takes no more work"):
+        q.immediate.copy("COPY:0", 0x1234, 0x5678, 16).wait()
     with pytest.raises(DeviceError, match="bad address"):
         q.immediate.copy("COPY:0", 0x1234, 0x5678, 16)
 
 
 def test_an_encoder_without_copies(toys: Toys):
-    from tinyhost.errors import CompileError
     toys(kinds=("COMPUTE",))
     with pytest.raises(CompileError, match="no packets for the command copy of queue"):
         queues_of("TOY").immediate.copy("COMPUTE:0", 0, 64, 16)

@@ -126,26 +126,31 @@ class ToyGroup(PeerGroup):
         return HostMemory(block.address, memoryview(block.array), owner)
 
     def advance(self) -> None:
-        """Let the machine go on; a fault belongs to the device whose queue it names."""
+        """Let the machine go on while the host waits."""
         try:
             self.machine.advance()
         except hw.Fault as e:
-            for queues in self.devices:
-                if str(e).startswith((f"{queues.device} ", "nothing")):
-                    queues.errors.fail(e)
+            self._blame(e)
             raise
+
+    def _blame(self, e: hw.Fault) -> None:
+        """A fault belongs to the device whose queue it names; the devices of one machine cannot go on without it."""
+        for queues in self.devices:
+            if str(e).startswith(f"{queues.device} "):
+                queues.errors.fail(e)
 
     def submit(self, work: Sequence[Submission], timed: bool = False) -> Sequence[Timing] | None:
         for s in work:
             s.queues.errors.check()
-        for s in work:
-            assert isinstance(s.queues, ToyQueues)
-            try:
+        try:
+            for s in work:
+                assert isinstance(s.queues, ToyQueues)
                 s.queues.start(s.name, s.linked.address(), s.linked.nbytes() // 4)
                 for _ in range(self.machine.rng.randrange(4)):
                     self.machine.step()
-            except hw.Fault as e:
-                s.queues.errors.fail(e)
+        except hw.Fault as e:
+            self._blame(e)
+            raise
         return None
 
 

@@ -25,7 +25,7 @@ def batches(n: int = 9) -> list[Any]:
 PROGRAMS: dict[str, Callable[[bool, int], list[Any]]] = {}
 
 
-def program(fxn: Callable[[Callable[..., Any], list[Tensor], Callable[[Tensor], Tensor], nn.optim.Optimizer], Any]) -> Any:
+def program(fxn: Callable[..., None]) -> Callable[..., None]:
     """A training loop that is run with and without TinyJit."""
     def both(jit: bool, captures: int) -> list[Any]:
         w, loss = model()

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ import pytest
 
 from tests.jit.inputs import arr
 from tinyhost import GlobalCounters, Tensor, TinyJit, dtypes
+from tinyhost._tensor import registry
+from tinyhost._tensor.core import TensorCore
+from tinyhost.device.buffer import buffer_of
 
 
 def test_replays_allocate_nothing():
@@ -72,3 +76,34 @@ def test_dtypes(dtype: Any):
     for i in range(4):
         values = [i % 2, 1, 0]
         assert f(Tensor(values).cast(dtype)).tolist() == [dtype.const(v) for v in reversed(values)]
+
+
+def test_a_capture_holds_none_of_its_arguments_and_results():
+    f = TinyJit(lambda x: (x + 1, x[:1]))
+    refs = []
+    for i in range(4):
+        x = Tensor(np.full(64, i, np.float32)).realize()
+        y, _ = f(x)
+        refs += [weakref.ref(buffer_of(x.uop.base)), weakref.ref(x), weakref.ref(y)]
+        del x, y, _
+    gc.collect()
+    assert [r() for r in refs] == [None] * len(refs)
+
+
+def test_a_replay_walks_no_tensors(monkeypatch: pytest.MonkeyPatch):
+    weights = [arr(i, 1).realize() for i in range(50)]
+
+    @TinyJit
+    def f(x: Tensor) -> Tensor:
+        for w in weights:
+            x = x * w
+        return x.contiguous()
+    x = arr(1, 1).realize()
+    for _ in range(3):
+        f(x)
+    looked: list[int] = []
+    home = TensorCore._uop.__get__
+    monkeypatch.setattr(registry, "live_tensors", lambda: pytest.fail("a replay asked for all tensors"))
+    monkeypatch.setattr(TensorCore, "uop", property(lambda t: looked.append(id(t)) or home(t), TensorCore._move))
+    f(x)
+    assert 0 < len(looked) < 10

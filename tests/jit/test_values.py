@@ -72,7 +72,7 @@ DIFFERENT: dict[str, tuple[Any, Any, str]] = {
     "list for tuple": ([1], (1,), "arg 1 was a list of 1 at capture and is a tuple of 1 now"),
     "no list at all": ([], {}, "arg 1 was a list of 0 at capture and is a dict with no keys now"),
     "nothing in a list": ([[]], [{}], r"arg 1\[0\] was a list of 0 at capture and is a dict with no keys now"),
-    "longer": ([1], [1, 2], r"captured with arg 0, arg 1, arg 1\[0\], called with arg 0, arg 1, arg 1\[0\], arg 1\[1\]"),
+    "longer": ([1], [1, 2], r"captured with arg 0, arg 1, arg 1\[0\], called with .*, arg 1\[0\], arg 1\[1\]"),
     "other keys": ({"a": 1}, {"b": 1}, r"captured with arg 0, arg 1, arg 1\['a'\], called with arg 0, arg 1"),
     "order of keys": ({"a": 1, "b": 2}, {"b": 2, "a": 1}, "captured with"),
     "kind of key": ({1: 0}, {True: 0}, r"captured with arg 0, arg 1, arg 1\[1\], called with .* arg 1\[True\]"),
@@ -289,8 +289,8 @@ def test_functions_that_compute_later():
     async def both(x: Tensor) -> Any:
         yield x
     for fxn, kind in ((generator, "a generator"), (coroutine, "a coroutine"), (both, "an asynchronous generator")):
-        with pytest.raises(JitError, match=f"TinyJit captures what a call computes, and {fxn.__name__} is {kind}, which "
-                                           "computes later: capture the function that it calls"):
+        with pytest.raises(JitError, match=f"TinyJit captures what a call computes, and {fxn.__name__} is {kind}, "
+                                           "which computes later: capture the function that it calls"):
             TinyJit(fxn)
     with pytest.raises(JitError, match="captured function returns Tensors, .* got generator"):
         TinyJit(lambda x: (v for v in [x]))(arr(1))

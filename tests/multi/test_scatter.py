@@ -23,8 +23,8 @@ SIZE = N.size
 
 def copies(*ts: Tensor) -> list[tuple[int, str, str]]:
     """(elements, to, from) of each copy between devices that realizing ``ts`` makes."""
-    linear = ts[0].schedule_linear(*ts[1:])
-    return [(int(c.src[1].max_numel()), c.src[1].device, c.src[2].device) for c in linear.src if c.src[0].op is Ops.COPY]
+    sides = [c.src[1:3] for c in ts[0].schedule_linear(*ts[1:]).src if c.src[0].op is Ops.COPY]
+    return [(int(to.max_numel()), to.device, source.device) for to, source in sides]
 
 
 def moved(*ts: Tensor) -> int:

@@ -11,7 +11,6 @@ import pytest
 
 from tests.multi.devices import names
 from tinyhost import Context, Tensor, TinyJit, function, nn
-from tinyhost.errors import JitError
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((12, 1, 6, 6)).astype(np.float32), RNG.integers(0, 5, 12).astype(np.int32)

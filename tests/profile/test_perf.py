@@ -5,6 +5,7 @@ import ctypes
 import gc
 import os
 import platform
+import random
 import re
 import shutil
 import stat
@@ -147,6 +148,19 @@ def test_reused_places_have_their_last_name(tmp_path):
     made.add(0x2000, 0x20, "b2")
     assert lines(made) == [(0x900, 0x10, "somebody_else"), (0x1010, 0x100, "c"), (0x1FF0, 0x10, "d"),
                            (0x2000, 0x20, "b2")]
+
+
+def test_any_order_of_places(tmp_path):
+    """Against an interval a byte: the last one to lie anywhere on a range names it."""
+    made, rng, model = perf.PerfMap(str(tmp_path)), random.Random(5), {}
+    for i in range(400):
+        start, size = rng.randrange(1, 300), rng.randrange(1, 40)
+        model = {s: (n, name) for s, (n, name) in model.items() if s + n <= start or start + size <= s}
+        model[start] = size, f"k{i}"
+        made.add(start, size, f"k{i}")
+        if i % 20 == 0:
+            assert sorted(lines(made)) == sorted((s, n, name) for s, (n, name) in model.items())
+    assert sorted(lines(made)) == sorted((s, n, name) for s, (n, name) in model.items())
 
 
 def test_the_map_is_private_and_follows_no_link(tmp_path):

@@ -53,6 +53,18 @@ def test_a_script(tmp_path):
     assert done.stderr == f"tinyhost: profile written to {trace}; open it at https://ui.perfetto.dev\n"
 
 
+def test_nobody_reads_the_tables(tmp_path):
+    """``tinyhost profile s.py | head -1``."""
+    (tmp_path / "s.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "tinyhost", "profile", "--trace", str(tmp_path / "t.json"), str(tmp_path / "s.py")]
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as out:
+        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, text=True, env={**os.environ, "DEV": "CPU"})
+    assert done.stderr.splitlines()[-1].startswith("tinyhost: profile written to")
+    assert "Exception ignored" not in done.stderr and (tmp_path / "t.json").exists()
+
+
 def test_without_a_path(tmp_path):
     (tmp_path / "s.py").write_text(PROGRAM)
     done = profile(tmp_path / "s.py", TMPDIR=str(tmp_path))

@@ -253,6 +253,34 @@ assert before > 0 and os.waitpid(child, 0)[1] == 0 and len(p.cpu_events) == befo
     assert done.returncode == 0, done.stderr
 
 
+def test_a_child_of_a_busy_parent(tmp_path):
+    """A thread that is recording while another one forks does not stop the child."""
+    code = """
+import os, signal, threading
+import tinyhost.profiling as p
+p.profile_marker("of the parent")
+recorded, locked, done = p.recording(), threading.Event(), threading.Event()
+def hold():
+    with recorded._lock:
+        locked.set()
+        done.wait()
+t = threading.Thread(target=hold)
+t.start()
+locked.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    p.profile_marker("of the child")
+    os._exit(0 if [e.name for e in p.cpu_events] == ["of the child"] else 1)
+assert os.waitpid(child, 0)[1] == 0
+done.set()
+t.join()
+assert [e.name for e in p.cpu_events] == ["of the parent"]
+"""
+    done = python(code, PROFILE="1", PROFILE_PATH=str(tmp_path / "t.json"))
+    assert done.returncode == 0, done.stderr
+
+
 def test_wrong_values_of_the_variable():
     done = python("import tinyhost.env", PROFILE="3")
     assert "PROFILE=3: expected one of 0, 1, 2" in done.stderr
@@ -283,6 +311,15 @@ def test_a_broken_plugin_is_taken_out(site):
     with Profiling():
         profile_marker("b")
     assert len(caught) == 1 and sys.modules["good_plugin"].seen == [1, 1]
+
+
+def test_plugins_at_exit(site, tmp_path):
+    plugin(site, "good", "@hookimpl\ndef tinyhost_profile(events):\n    print('got', len(events) > 0)\n")
+    plugin(site, "bad", "@hookimpl\ndef tinyhost_profile(events): raise KeyError('x')\n")
+    done = python(PROGRAM, PROFILE="1", PROFILE_PATH=str(tmp_path / "t.json"), PYTHONPATH=str(site.root))
+    assert done.returncode == 0 and done.stdout == "got True\n"
+    assert "profile written to" in done.stderr and "its hook tinyhost_profile raised KeyError: 'x'" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_reset():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.profile.schema import check, load, tracks_of
-from tinyhost import GlobalCounters, Tensor, TinyJit
+from tinyhost import GlobalCounters, Tensor, TinyJit, Variable
 from tinyhost.env import Context
 from tinyhost.profiling import (
     ProfileGraphEntry,
@@ -57,7 +57,20 @@ def replayed():
         step(Tensor.rand(16, 16, device="CPU").realize())
 
 
-@pytest.mark.parametrize("program", [eager, replayed])
+def replayed_on_two_devices():
+    """Copies, kernels on each device, and sizes that change from call to call."""
+    jit = TinyJit(lambda x, w: ((x * 2).to("CPU:1").contiguous() + 1).realize())
+    x = Tensor.rand(16, 4, device="CPU").realize()
+    for n in (3, 5, 7, 16, 1):
+        jit(x[:Variable("n", 1, 16).bind(n)].contiguous().realize(), x)
+
+
+def replayed_without_graphs():
+    with Context(JIT=2):
+        replayed()
+
+
+@pytest.mark.parametrize("program", [eager, replayed, replayed_on_two_devices, replayed_without_graphs])
 def test_sums_are_those_of_the_counters(program, tmp_path):
     GlobalCounters.reset()
     with Profiling() as p:

@@ -65,10 +65,10 @@ def settings_of(seed: int) -> list[Setting]:
 
 # *** one run ***
 class Run:
-    """A program on tensors in one setting."""
+    """A program on tensors in one setting; ``seeded`` where no other thread draws numbers meanwhile."""
 
-    def __init__(self, program: Program, setting: Setting) -> None:
-        self.program, self.setting = program, setting
+    def __init__(self, program: Program, setting: Setting, seeded: bool = True) -> None:
+        self.program, self.setting, self.seeded = program, setting, seeded
         self.devices = names(setting.devices)
         self.outcome = Outcome({}, {})
 
@@ -106,7 +106,8 @@ class Run:
         """All calls; results are read at once, or after the last call where the program says so."""
         p = self.program
         with Context(**dict(self.setting.variables)):
-            Tensor.manual_seed(p.seed)
+            if self.seeded:
+                Tensor.manual_seed(p.seed)
             states = [self.source(0, p.first_state + i) for i in range(len(p.states))]
             captures = [TinyJit(self.body(states)) for _ in range(1 + p.two)]
             held: list[Any] = []

@@ -57,7 +57,7 @@ class Worker(threading.Thread):
 
     def check(self, program: Any, setting: Setting) -> None:
         try:
-            got = Run(program, setting).run()
+            got = Run(program, setting, seeded=False).run()
         except Exception as e:
             raise AssertionError(f"{program}\n{setting}") from e
         text = difference(got, expected(program), as_numpy)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhost._tensor.core import TensorCore
 from tinyhost._tensor.history import unrealized
-from tinyhost._tensor.registry import live_tensors
+from tinyhost._tensor.registry import live_params, live_tensors
 from tinyhost._tensor.views import family_of
 from tinyhost.errors import DTypeError, GradientError, ShapeError
 from tinyhost.mixin.sint import same_shape
@@ -42,7 +42,7 @@ class AutogradTensor(TensorCore):
                    realized: dict[UOp, UOp] | None = None) -> dict[UOp, UOp]:
         from tinyhost.uop.gradient import compute_gradient  # rules load with the first gradient
         if root is None or realized is None:
-            root, realized = unrealized(self.uop)
+            root, realized = unrealized(self.uop, targets)
         grads = compute_gradient(root, self._output_gradient(gradient), set(targets))
         return {t: g.substitute(realized, walk=True) for t, g in grads.items()} if realized else grads
 
@@ -76,7 +76,7 @@ class AutogradTensor(TensorCore):
             GradientError: there is no such parameter, one was overwritten since self was realized, or two parameters
                 are one value.
         """
-        root, realized = unrealized(self.uop)
+        root, realized = unrealized(self.uop, [t.uop for t in live_params()])
         params = _parameters(root, self)
         if not params:
             self._output_gradient(gradient)

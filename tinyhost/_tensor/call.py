@@ -14,6 +14,7 @@ from tinyhost.helpers import prod
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp
 from tinyhost.uop.leaf import without_identity
+from tinyhost.uop.sharding import stored_axis
 
 if TYPE_CHECKING:
     from typing import Self
@@ -46,14 +47,43 @@ class CallTensor(TensorCore):
                       grad_fxn: Callable[..., Any] | None = None) -> list[Self]:
         """Run the kernel that ``fxn`` builds from one placeholder for each of self and ``lst``.
 
-        ``fxn`` returns a SINK of stores. The results are the arguments as of after the kernel.
+        ``fxn`` returns a SINK of stores; it is called with the shapes of one shard where arguments are split over
+        devices, and the kernel runs on each of them. The results are the arguments as of after the kernel.
         """
-        srcs = tuple(t.uop if t.uop.op is Ops.AFTER or t.uop.has_buffer_identity() else t.uop.contiguous()
-                     for t in (self, *lst))
-        placeholders = tuple(s.placeholder_like(i) for i, s in enumerate(srcs))
-        kernel = fxn(*placeholders)
+        from tinyhost.schedule.places import flat_places
+        given = [t.uop for t in (self, *lst)]
+        kernel = flat_places(fxn(*[u.placeholder_like(i) for i, u in enumerate(given)]))
+        written = _written_slots(kernel)
+        srcs = tuple([_stored(u, i in written or grad_fxn is None) for i, u in enumerate(given)])
         call = kernel.call(*srcs, grad_fxn=grad_fxn)
-        return [self._wrap(s.after(call)) for s in srcs]
+        return [self._wrap(_like(u, s.after(call))) for u, s in zip(given, srcs)]
+
+
+def _written_slots(kernel: UOp) -> set[int]:
+    """Slots of the placeholders that a kernel writes."""
+    return {u.src[0].src[0].arg.slot for u in kernel.toposort(enter_calls=False)
+            if u.op is Ops.STORE and u.src[0].op is Ops.INDEX and u.src[0].src[0].op is Ops.PARAM}
+
+
+def _stored(u: UOp, itself: bool) -> UOp:
+    """Storage with the value ``u``; of a split one, with full shards on all devices.
+
+    Args:
+        itself: where the last shards of stored values are shorter, the storage and not a copy of the value, so that
+            it may be written; gradients only reach the value.
+    """
+    axis = stored_axis(u)
+    if axis is not None and u.shape[axis] % len(u.device or ()):
+        if itself and u.op is Ops.SHRINK and u.src[0].op is Ops.UNSHARD and u.src[0].has_buffer_identity():
+            return u.src[0]
+        return u.with_full_shards(axis, len(u.device or ())).contiguous()
+    return u if u.op is Ops.AFTER or u.has_buffer_identity() else u.contiguous()
+
+
+def _like(u: UOp, full: UOp) -> UOp:
+    """``full`` without the padding that ``u`` does not have."""
+    axis = stored_axis(u)
+    return full if axis is None else full.only(axis, u.shape[axis])
 
 
 def fitted_arguments(body: UOp, args: tuple[UOp, ...]) -> tuple[UOp, ...]:

@@ -386,7 +386,9 @@ def place(uop: UOp, device: str | tuple[str, ...]) -> UOp:
     """The value on ``device``: literals get storage of their own, values elsewhere are copied."""
     if uop.device == device:
         return uop
-    return store_in_new_buffer(uop, device) if uop.device is None else uop.copy_to_device(device)
+    if uop.device is None:
+        return store_in_new_buffer(uop, device)
+    return uop.cast(strong_dtype(uop.dtype)).copy_to_device(device)
 
 
 def new_storage(shape: Shape, dtype: DType, device: str | tuple[str, ...]) -> UOp:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from threading import RLock
 from typing import Any, NamedTuple
 
+from tinyhost.dtype import dtypes
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp
 
@@ -76,6 +77,11 @@ def clear() -> None:
         _graphs.clear()
 
 
+def is_empty() -> bool:
+    """Whether no graph is kept."""
+    return not _graphs
+
+
 def readers_known() -> frozenset[UOp]:
     """All storage that some kept graph reads."""
     if not _graphs:
@@ -84,15 +90,20 @@ def readers_known() -> frozenset[UOp]:
         return frozenset().union(*(origin.reads for origin in _graphs.values()))
 
 
-def unrealized(root: UOp) -> tuple[UOp, dict[UOp, UOp]]:
-    """``root`` with realized values exchanged for the graphs they came from, and what undoes it in a graph over it."""
+def unrealized(root: UOp, targets: Iterable[UOp] = ()) -> tuple[UOp, dict[UOp, UOp]]:
+    """``root`` with realized values exchanged for the graphs they came from, and what undoes it in a graph over it.
+
+    ``targets`` stay as they are with all below them: values that wait to be stored into them are of another time.
+    """
     back: dict[UOp, UOp] = {}
+    kept = {t: UOp.new_buffer("", 1, dtypes.uint8) for t in targets if t.op is Ops.AFTER} if _graphs else {}
     while True:
+        root = root.substitute(kept, walk=True)
         below = root.toposort(enter_calls=False)
         found = {origin.value_in(b): origin.graph for b in below if (origin := _graphs.get(b)) is not None}
         known = {value: graph for value, graph in found.items() if value in below}
         if not known:
-            return root, back
+            return root.substitute({leaf: t for t, leaf in kept.items()}, walk=True), back
         back.update({graph: _seen_as(value, graph.shape) for value, graph in known.items()})
         root = root.substitute({value: _filling(graph, value) for value, graph in known.items()}, walk=True)
 

@@ -59,7 +59,7 @@ class ShardingTensor(RandomTensor, StorageTensor):
 
     def _whole_on(self, names: tuple[str, ...]) -> Self:
         """All of self on each of the devices that hold its shards."""
-        ret = self._wrap(self.uop.copy_to_device(names))
+        ret = self._wrap(self.uop.cast(strong_dtype(self.dtype)).copy_to_device(names))
         ret.is_param = self.is_param
         if self.grad is not None:
             ret.grad = self.grad.shard(names)

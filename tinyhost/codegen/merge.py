@@ -40,17 +40,36 @@ def _index_uses(sink: UOp) -> tuple[list[UOp], set[UOp]]:
         if u in seen:
             continue
         seen.add(u)
-        if u.op is Ops.RANGE or u.dtype.is_weak:
+        if u.op is Ops.END or u.op is Ops.REDUCE:
+            stack.append(u.src[0])
+        elif u.op is Ops.RANGE or u.dtype.is_weak:
             fixed.update(u.ranges)
+            stack += _values_under(u.src)
         elif u.op is Ops.INDEX and len(u.src) == 2:
             gate, idx = gate_and_index(u)
             uses[idx] = None
             if gate is not None:
                 fixed.update(gate.ranges)
-            stack.append(u.src[0])
+            stack += [u.src[0], *_values_under((idx,) if gate is None else (idx, gate))]
         else:
-            stack += u.src[:1] if u.op is Ops.END or u.op is Ops.REDUCE else u.src
+            stack += u.src
     return list(uses), fixed
+
+
+def _values_under(roots: tuple[UOp, ...]) -> list[UOp]:
+    """Loads and reductions that indices or weak values are made of; they have indices of their own."""
+    found: list[UOp] = []
+    stack = list(roots)
+    seen: set[UOp] = set()
+    while stack:
+        u = stack.pop()
+        if u not in seen:
+            seen.add(u)
+            if u.op is Ops.INDEX or u.op is Ops.REDUCE:
+                found.append(u)
+            else:
+                stack += u.src
+    return found
 
 
 def _pairs(nodes: list[UOp], blocked: set[UOp]) -> list[tuple[UOp, UOp]]:

@@ -107,6 +107,10 @@ class Allocator(ABC, Generic[Opaque]):
         """The memory itself as host bytes where the host can see it, else None."""
         return None
 
+    def _transfer(self, dest: Opaque, src: Any, nbytes: int, source: "Allocator[Any]") -> bool:
+        """Copy from memory of another device in order with the work of both; False where only the host can."""
+        return False
+
     # *** what the host calls ***
     def alloc(self, size: int, options: BufferSpec | None = None) -> Opaque:
         """``size`` bytes (at least one).

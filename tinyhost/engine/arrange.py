@@ -2,22 +2,21 @@
 
 Takes recorded plans and the buffers that are given anew in each replay; gives steps in order with every argument
 resolved: a number of a given buffer, or memory that stands. Temporaries of plans, and storage that nothing outside of
-the capture refers to any more, lie in arenas, one for each device and lane; whatever a tensor, a view, an export or
-another plan still refers to stays where it is. Nothing is launched here.
+the capture refers to any more, share arenas; whatever a tensor, a view, an export or another plan still refers to stays
+where it is. Nothing is launched here.
 """
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from tinyhost.device import Buffer, caps_of
+from tinyhost.device import Buffer
 from tinyhost.device.multibuffer import MultiBuffer
-from tinyhost.dtype import DType, dtypes
+from tinyhost.dtype import DType
+from tinyhost.engine.arenas import Life, View, arenas
 from tinyhost.engine.capture import Capture, Fresh
-from tinyhost.engine.memory import Block, place
-from tinyhost.engine.plan import Arg, Copy, Launch, Plan, View, plan_of
-from tinyhost.env import NO_MEMORY_PLANNER
+from tinyhost.engine.plan import Arg, Copy, Launch, Plan, plan_of
 
 if TYPE_CHECKING:
     from tinyhost.uop import UOp
@@ -134,8 +133,9 @@ _Memory: TypeAlias = dict[_Key, tuple[Buffer, View | None]]
 
 def _arranged(runs: Sequence[_Run]) -> Recording:
     lives = _lives(runs)
-    memory, arenas = _placed(lives)
-    out = Recording(arenas=arenas)
+    places, storage = arenas(list(lives.values()))
+    out = Recording(arenas=[Buffer(*s) for s in storage])
+    memory = {key: (out.arenas[place.storage], place.view) for key, place in zip(lives, places)}
     for number, (plan, params, values) in enumerate(runs):
         for what in plan.steps:
             args = tuple([_operand(number, plan, params, a, memory) for a in what.args])
@@ -158,18 +158,6 @@ def _add_storage(out: Recording, plan: Plan, params: list[Param]) -> None:
 
 
 # *** what may move ***
-@dataclass
-class _Life:
-    """Movable storage on one device, in use from step ``first`` to step ``last``; ``copied``: a copy touches it."""
-
-    device: str
-    size: int
-    dtype: DType
-    first: int
-    last: int
-    copied: bool = False
-
-
 def _key_of(number: int, params: list[Param], arg: Arg) -> _Key | None:
     """What an argument of plan ``number`` is, if it may move."""
     if arg.temp:
@@ -178,22 +166,18 @@ def _key_of(number: int, params: list[Param], arg: Arg) -> _Key | None:
     return (p, arg.device) if isinstance(p, Scratch) else None
 
 
-def _life(key: _Key, plan: Plan, step: int) -> _Life:
+def _life_of(plan: Plan, params: list[Param], arg: Arg, step: int) -> Life:
     """Movable storage that step ``step`` is the first to use."""
-    owner, which = key
-    if isinstance(owner, Scratch):
-        assert isinstance(which, str), "a parameter names its device"
-        return _Life(which, owner.size, owner.dtype, step, step)
-    temp = plan.temps[which]  # type: ignore[call-overload]
-    device, size, dtype = plan.storage[temp.storage]
-    if temp.view is not None:
-        _, size, dtype = temp.view
-    return _Life(device, size, dtype, step, step)
+    if arg.temp:
+        return replace(plan.lives[arg.index], first=step, last=step, copied=False)
+    p = params[arg.index]
+    assert isinstance(p, Scratch) and arg.device is not None, "a parameter that may move is scratch on named devices"
+    return Life(arg.device, p.size, p.dtype, step, step)
 
 
-def _lives(runs: Sequence[_Run]) -> dict[_Key, _Life]:
+def _lives(runs: Sequence[_Run]) -> dict[_Key, Life]:
     """All movable storage, in the order of first use."""
-    lives: dict[_Key, _Life] = {}
+    lives: dict[_Key, Life] = {}
     step = 0
     for number, (plan, params, _) in enumerate(runs):
         for what in plan.steps:
@@ -201,7 +185,7 @@ def _lives(runs: Sequence[_Run]) -> dict[_Key, _Life]:
                 if (key := _key_of(number, params, arg)) is not None:
                     life = lives.get(key)
                     if life is None:
-                        life = lives[key] = _life(key, plan, step)
+                        life = lives[key] = _life_of(plan, params, arg, step)
                     life.last = step
                     life.copied = life.copied or isinstance(what, Copy)
             step += 1
@@ -209,29 +193,6 @@ def _lives(runs: Sequence[_Run]) -> dict[_Key, _Life]:
 
 
 # *** where it lies ***
-def _placed(lives: dict[_Key, _Life]) -> tuple[_Memory, list[Buffer]]:
-    """(the memory of each and the part of it, None: all; the arenas)."""
-    memory: _Memory = {}
-    arenas: list[Buffer] = []
-    lanes: dict[tuple[str, bool], list[_Key]] = {}
-    for key, life in lives.items():
-        if NO_MEMORY_PLANNER.value or not caps_of(life.device).buffer_views:
-            memory[key] = Buffer(life.device, life.size, life.dtype), None
-            arenas.append(memory[key][0])
-        else:
-            lanes.setdefault((life.device, life.copied), []).append(key)
-    for (device, _), keys in lanes.items():
-        offsets, nbytes = place([_block(lives[k]) for k in keys])
-        arenas.append(arena := Buffer(device, nbytes, dtypes.uint8))
-        memory.update({k: (arena, (at, lives[k].size, lives[k].dtype)) for k, at in zip(keys, offsets)})
-    return memory, arenas
-
-
-def _block(life: _Life) -> Block:
-    last = life.last + (life.last - life.first if life.copied else 0)  # a copy may run while its neighbours do
-    return Block(life.size * life.dtype.itemsize, life.first, last)
-
-
 def _operand(number: int, plan: Plan, params: list[Param], arg: Arg, memory: _Memory) -> Operand:
     if (key := _key_of(number, params, arg)) is not None:
         buffer, part = memory[key]

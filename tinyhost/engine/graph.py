@@ -71,6 +71,9 @@ class Graph:
             self._advance(values)
             self._patch(values)
             timings = self._group.submit(self._work, PROFILE.value > 0)
+            if not self._group.synchronous:
+                for queues in self._devices.values():
+                    queues.keep(self)
         if timings is not None:
             self._steps.record(timings, var_vals)
         self._steps.count(var_vals)

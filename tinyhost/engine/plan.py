@@ -1,8 +1,8 @@
 """Plans: a LINEAR with every kernel compiled and every argument resolved, so that running it only looks up and
 launches.
 
-Takes the LINEAR of the scheduler; gives steps in order and the storage of its temporaries: one arena a device, in which
-temporaries with separate lifetimes share memory, or a buffer each where the device has no buffer views.
+Takes the LINEAR of the scheduler; gives steps in order and the storage of its temporaries, in which those with
+separate lifetimes share memory.
 """
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from tinyhost.device import Program, caps_of
-from tinyhost.dtype import DType, dtypes
-from tinyhost.engine.memory import Block, place
+from tinyhost.device import Program
+from tinyhost.engine.arenas import Life, Place, Storage, View, arenas
 from tinyhost.engine.program import Kernel, get_kernel, get_program
 from tinyhost.env import DEV, NO_MEMORY_PLANNER, codegen_values
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp
-
-View = tuple[int, int, DType]  # byte offset, elements, dtype
 
 
 @dataclass(frozen=True)
@@ -70,21 +67,14 @@ class Copy:
         return (0,)
 
 
-@dataclass(frozen=True)
-class Temp:
-    """One temporary: its storage, a number in ``Plan.storage``, and the part of it (None: all)."""
-
-    storage: int
-    view: View | None
-
-
 @dataclass
 class Plan:
     """Steps in order, and where temporaries live."""
 
     steps: list[Launch | Copy] = field(default_factory=list)
-    temps: list[Temp] = field(default_factory=list)
-    storage: list[tuple[str, int, DType]] = field(default_factory=list)  # device, elements, dtype
+    temps: list[Place] = field(default_factory=list)
+    lives: list[Life] = field(default_factory=list)  # of each temporary
+    storage: list[Storage] = field(default_factory=list)
     frees: dict[int, list[int]] = field(default_factory=dict)  # step -> storage that no later step uses
     written: tuple[int, ...] = ()  # parameters that the steps write
     linear: UOp | None = None  # what it is the plan of
@@ -94,8 +84,7 @@ class _Planner:
     def __init__(self) -> None:
         self.steps: list[Launch | Copy] = []
         self.numbers: dict[UOp, int] = {}  # temporary -> its number
-        self.first: list[int] = []
-        self.last: list[int] = []
+        self.lives: list[Life] = []
 
     def arg(self, u: UOp) -> Arg:
         """The argument of a call, which is storage or a view of it."""
@@ -108,12 +97,11 @@ class _Planner:
             return Arg(False, u.arg.slot, _view_of(views), u.arg.device)
         if u.op is not Ops.BUFFER:
             raise RuntimeError(f"a call argument is storage or a view of it, got {u.op}")
-        number = self.numbers.setdefault(u, len(self.first))
+        number = self.numbers.setdefault(u, len(self.lives))
         step = len(self.steps)
-        if number == len(self.first):
-            self.first.append(step)
-            self.last.append(step)
-        self.last[number] = step
+        if number == len(self.lives):
+            self.lives.append(Life(u.arg.device, u.arg.size, u.arg.dtype, step, step))
+        self.lives[number].last = step
         return Arg(True, number, _view_of(views))
 
     def add(self, call: UOp) -> None:
@@ -123,6 +111,9 @@ class _Planner:
         args = tuple([self.arg(a) for a in storage])
         if body.op is Ops.COPY:
             self.steps.append(Copy(*args))
+            for a in args:
+                if a.temp:
+                    self.lives[a.index].copied = True
         elif body.op is Ops.SINK:
             device = storage[0].device
             assert isinstance(device, str)
@@ -134,29 +125,14 @@ class _Planner:
 
     def plan(self) -> Plan:
         """The finished plan."""
-        plan = Plan(self.steps, written=self._written())
-        temps: list[Temp | None] = [None] * len(self.first)
-        by_device: dict[str, list[UOp]] = {}
-        for u, number in self.numbers.items():
-            if NO_MEMORY_PLANNER.value or not caps_of(u.arg.device).buffer_views:
-                temps[number] = Temp(len(plan.storage), None)
-                plan.frees.setdefault(self.last[number], []).append(len(plan.storage))
-                plan.storage.append((u.arg.device, u.arg.size, u.arg.dtype))
-            else:
-                by_device.setdefault(u.arg.device, []).append(u)
-        for device, nodes in by_device.items():
-            self._add_arena(plan, temps, device, nodes)
-        plan.temps = [t for t in temps if t is not None]
+        temps, storage = arenas(self.lives)
+        plan = Plan(self.steps, temps, self.lives, storage, written=self._written())
+        last: dict[int, int] = {}
+        for life, temp in zip(self.lives, temps):
+            last[temp.storage] = max(life.last, last.get(temp.storage, 0))
+        for number, step in last.items():
+            plan.frees.setdefault(step, []).append(number)
         return plan
-
-    def _add_arena(self, plan: Plan, temps: list[Temp | None], device: str, nodes: list[UOp]) -> None:
-        numbers = [self.numbers[u] for u in nodes]
-        blocks = [Block(u.arg.size * u.arg.dtype.itemsize, self.first[n], self.last[n]) for u, n in zip(nodes, numbers)]
-        offsets, size = place(blocks)
-        for u, number, offset in zip(nodes, numbers, offsets):
-            temps[number] = Temp(len(plan.storage), (offset, u.arg.size, u.arg.dtype))
-        plan.frees.setdefault(max(b.last for b in blocks), []).append(len(plan.storage))
-        plan.storage.append((device, size, dtypes.uint8))
 
     def _written(self) -> tuple[int, ...]:
         out: dict[int, None] = {}

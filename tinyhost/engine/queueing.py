@@ -58,8 +58,10 @@ def queue_of(step: RecordedStep, given: Buffers) -> QueueKey | None:
         return step.what.device, first.compute_queue
     source = queues[1]
     assert source is not None
-    # a copy is pushed by the copy queue of its source; without one, its target's compute queue pulls
-    return (devices[0], first.compute_queue) if source.copy_queue is None else (devices[1], source.copy_queue)
+    # a copy is pushed by the copy queue of its source; without one, its target pulls
+    pushes = source.copy_queue is not None or first.copying_queue is None
+    name = source.copying_queue if pushes else first.copying_queue
+    return None if name is None else (devices[pushes], name)
 
 
 # *** order ***

@@ -15,7 +15,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhost.hcq.mmio import HostMemory
-from tinyhost.hcq.signals import ErrorState, SignalPool, Timeline
+from tinyhost.hcq.signals import ErrorState, Point, SignalPool, Timeline
 from tinyhost.hcq.stream import Encoder, Linked
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ class Queues(ABC):
         self.device, self.group = device, group
         self.errors = ErrorState(device)
         self.timeline = Timeline(group.signals, self.errors, timeline_start)
+        self._kept: dict[int, tuple[object, Point]] = {}
 
     @property
     def compute_queue(self) -> str:
@@ -145,6 +146,24 @@ class Queues(ABC):
     def address_of(self, opaque: Any) -> int:
         """The address, as devices of the group see it, of memory that this device's allocator gave out."""
 
+    def keep(self, what: object) -> None:
+        """Hold a reference until everything submitted so far is done: streams and signals that the device uses."""
+        with self.timeline.lock:
+            self._kept.pop(id(what), None)
+            self._kept[id(what)] = what, self.timeline.point()
+            gone = self._let_go()
+        del gone  # outside of the lock: what goes may take locks of its own
+
+    def _let_go(self) -> list[object]:
+        out: list[object] = []
+        while self._kept:
+            number, (what, point) = next(iter(self._kept.items()))
+            if not point.done:
+                break
+            out.append(what)
+            del self._kept[number]
+        return out
+
     def synchronize(self) -> None:
         """Wait until everything submitted is done.
 
@@ -152,3 +171,6 @@ class Queues(ABC):
             DeviceError: the device has failed.
         """
         self.timeline.wait()
+        with self.timeline.lock:
+            gone = self._let_go()
+        del gone

@@ -6,7 +6,7 @@ queues that copy, or by the host where it sees the memory and no queue copies.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tinyhost.device.base import Allocator, BufferSpec, LRUAllocator, Opaque
 from tinyhost.hcq.peers import transfer
@@ -51,13 +51,14 @@ class HCQAllocator(LRUAllocator[Opaque], ABC):
             self.queues.synchronize()
             dest[:] = view[:len(dest)]
 
-    def _transfer(self, dest: Opaque, src: Opaque, nbytes: int, source: Allocator[Opaque]) -> bool:
-        """Copy from the memory of another device, or of this one; False where only the host can."""
+    def _transfer(self, dest: Opaque, src: Any, nbytes: int, source: Allocator[Any]) -> bool:
         theirs = source.dev.queues
         if theirs is None:
             return False
-        pair = (theirs.copying_queue, self.queues.copying_queue)
-        if None in pair and (theirs.group is not self.queues.group or pair == (None, None)):
+        copying = [q.copying_queue is not None for q in (theirs, self.queues)]
+        if theirs.group is self.queues.group and not any(copying):
             return False
+        if theirs.group is not self.queues.group and (not all(copying) or source._as_buffer(src) is not None):
+            return False  # memory that the host sees needs no second copy on the way
         transfer(self.queues, self.queues.address_of(dest), theirs, theirs.address_of(src), nbytes)
         return True

@@ -8,6 +8,7 @@ another device waits for in the first one stays reached. Nothing here tells a de
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from threading import RLock
 from typing import NoReturn
@@ -111,7 +112,8 @@ class SignalPool:
                  chunk_bytes: int = 4096) -> None:
         self._allocate, self._on_wait, self._chunk = allocate, on_wait, chunk_bytes
         self._free: list[HostMemory] = []
-        self._lock = RLock()
+        self._all: list[HostMemory] = []  # devices know addresses in it, whoever holds a signal
+        self._lock = RLock()  # re-entrant: the collector may give signals back inside of a locked block
         self._sentinel: Signal | None = None
 
     def get(self, value: int = 0) -> Signal:
@@ -119,6 +121,7 @@ class SignalPool:
         with self._lock:
             if not self._free:
                 memory = self._allocate(self._chunk)
+                self._all.append(memory)
                 self._free = [memory.part(at, SIGNAL_BYTES)
                               for at in reversed(range(0, self._chunk - SIGNAL_BYTES + 1, SIGNAL_BYTES))]
             memory = self._free.pop()
@@ -166,6 +169,8 @@ class ErrorState:
 class Timeline:
     """Numbers for work in order, and the signal that shows how much of it is done.
 
+    Its signals go back to the pool with it: whoever drops it makes sure that no device uses them (``Queues.keep``).
+
     Attributes:
         signal: the present signal. It changes when the numbers wrap.
         value: the last number that was handed out.
@@ -177,8 +182,9 @@ class Timeline:
         self.value, self.epoch = start, 0
         self._pool = pool
         self.signal = pool.get(start)
-        self._shadow: Signal | None = None
+        self._mine = [self.signal]  # and the shadow, once there is one
         self.lock = RLock()
+        weakref.finalize(self, _give_back, pool, self._mine).atexit = False
 
     def reserve(self, n: int = 1) -> int:
         """A base: ``base + 1`` to ``base + n`` are the caller's, and everything before is done at ``base``.
@@ -199,9 +205,11 @@ class Timeline:
 
     def _wrap(self) -> None:
         self.wait()
-        fresh = self._pool.get() if self._shadow is None else self._shadow
+        if len(self._mine) == 1:
+            self._mine.append(self._pool.get())
+        fresh = self._mine[self.signal is self._mine[0]]
         fresh.value = 0
-        self.signal, self._shadow = fresh, self.signal
+        self.signal = fresh
         self.value, self.epoch = 0, self.epoch + 1
 
     def wait(self, value: int | None = None, timeout_ms: int | None = None) -> None:
@@ -219,6 +227,11 @@ class Timeline:
     def point(self, value: int | None = None) -> Point:
         """A number of now that can be asked for after the numbers wrapped; by default the last one."""
         return Point(self, self.epoch, self.value if value is None else value)
+
+
+def _give_back(pool: SignalPool, signals: list[Signal]) -> None:
+    for s in signals:
+        pool.put(s)
 
 
 class Point:

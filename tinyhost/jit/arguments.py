@@ -12,7 +12,7 @@ from tinyhost.device import Buffer, Device
 from tinyhost.device.buffer import buffer_of
 from tinyhost.device.multibuffer import MultiBuffer, parts_of
 from tinyhost.engine.hazards import is_storage, under_views
-from tinyhost.env import DEFAULT_FLOAT, DEFAULT_INT, SUM_DTYPE, TRAINING
+from tinyhost.env import DEFAULT_FLOAT, DEFAULT_INT, DEV, SUM_DTYPE, TINYHOST_PLUGINS, TRAINING
 from tinyhost.errors import JitError
 from tinyhost.jit.leaves import key_of, leaves, text_of
 from tinyhost.ops import AddrSpace, Ops
@@ -26,13 +26,20 @@ Demands: TypeAlias = "list[tuple[str, Any]]"  # (name, key) of each leaf
 _NAMES = [f"arg {i}" for i in range(64)]
 _LEAVES = frozenset({Tensor, bool, int, float, str, type(None)})  # what surely is no container
 _SETTINGS = ("TRAINING", "DEFAULT_FLOAT", "DEFAULT_INT", "SUM_DTYPE", "the default device")
-_settings = [v._var.get for v in (TRAINING, DEFAULT_FLOAT, DEFAULT_INT, SUM_DTYPE)]
+_raw = [v._var.get for v in (TRAINING, DEFAULT_FLOAT, DEFAULT_INT, SUM_DTYPE, DEV, TINYHOST_PLUGINS)]
+_last: tuple[tuple[Any, ...], tuple[Any, ...]] = (), ()
 
 
 def settings() -> tuple[Any, ...]:
     """The settings that decide what a program of tensors means."""
-    training, floats, ints, sums = _settings
-    return training(), floats(), ints(), sums(), Device.DEFAULT
+    global _last
+    training, floats, ints, sums, devices, plugins = _raw
+    raw = training(), floats(), ints(), sums(), devices(), plugins()
+    known, values = _last
+    if raw != known:
+        values = (*raw[:4], Device.DEFAULT)  # which device that is follows from the last two
+        _last = raw, values
+    return values
 
 
 def check(captured: Demands, texts: list[str], now: Inputs) -> None:
@@ -68,8 +75,9 @@ def _named(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any
             found.append((name, a))
         else:
             found.extend(leaves(name, a))
-    for name in sorted(kwargs):
-        found.extend(leaves(name, kwargs[name]))
+    if kwargs:
+        for name in sorted(kwargs):
+            found.extend(leaves(name, kwargs[name]))
     return found
 
 
@@ -125,29 +133,23 @@ class Inputs:
     __slots__ = ("found", "tensors", "buffers", "bound", "var_vals", "demands", "_plain")
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.found = _named(args, kwargs)
-        self.tensors: list[tuple[str, Tensor]] = [leaf for leaf in self.found if isinstance(leaf[1], Tensor)]
-        self._plain = [_plain(t.uop) for _, t in self.tensors]
-        if None in self._plain:
-            realize(*[t for _, t in self.tensors])
-            self._plain = [_plain(t.uop) for _, t in self.tensors]
-        self.buffers = [_input_buffer(p, t) if u is None else buffer_of(u).ensure_allocated()
-                        for (p, t), u in zip(self.tensors, self._plain)]
-        if len(self.buffers) > 1:
-            self._check_overlap()
+        self.found = found = _named(args, kwargs)
+        self.tensors: list[tuple[str, Tensor]] = [leaf for leaf in found if isinstance(leaf[1], Tensor)]
+        self._plain = plain = [_plain(t.uop) for _, t in self.tensors]
         self.bound: dict[str, UOp] = {}
-        if None in self._plain or len(self.found) > len(self.tensors):
+        if None in plain:
+            realize(*[t for _, t in self.tensors])
+            self._plain = plain = [_plain(t.uop) for _, t in self.tensors]
+        self.buffers = [_input_buffer(p, t) if u is None else buffer_of(u).ensure_allocated()
+                        for (p, t), u in zip(self.tensors, plain)]
+        if len(plain) > 1:
+            self._check_overlap()
+        if len(found) > len(plain) or None in plain:
             self._bind()
-        self.var_vals = {name: v.val for name, v in self.bound.items()}
-        self.demands = self._demands()
-
-    def _demands(self) -> Demands:
-        demands: Demands = []
-        tensors = iter(self._plain)
-        for path, v in self.found:
-            demands.append((path, _key(v.uop, next(tensors)) if isinstance(v, Tensor) else key_of(path, v)))
-        demands.append(("", settings()))
-        return demands
+        self.var_vals = {name: v.val for name, v in self.bound.items()} if self.bound else {}
+        at = iter(plain)
+        self.demands: Demands = [(p, _key(v.uop, next(at)) if isinstance(v, Tensor) else key_of(p, v)) for p, v in found]
+        self.demands.append(("", settings()))
 
     def texts(self) -> list[str]:
         """Each leaf in words."""
@@ -155,8 +157,7 @@ class Inputs:
 
     def _bind(self) -> None:
         """Note bound variables, those in shapes included."""
-        over = [v for _, v in self.found if isinstance(v, UOp)]
-        over += [t.uop for (_, t), plain in zip(self.tensors, self._plain) if plain is None]
+        over = [v.uop if isinstance(v, Tensor) else v for _, v in self.found if isinstance(v, (Tensor, UOp))]
         for v in [u for root in over for u in root.toposort() if u.is_bound_var]:
             if self.bound.setdefault(v.expr, v) is not v:
                 raise JitError(f"bind mismatch on {v.expr!r}: the arguments bind it to {self.bound[v.expr].val} and "

@@ -60,10 +60,17 @@ class Captured:
 
 def _restored(version: Version, demands: Demands, texts: list[str], bound: dict[str, UOp], result: Result,
               kinds: Sequence[Any], inputs: int, recorded: list[Recorded]) -> Captured:
-    """A capture from its parts, over new places."""
-    nodes = [UOp.new_buffer(*kind) for kind in kinds]
-    outputs = [Output(u) for u in nodes[inputs:]]
-    places = {UOp.param(i, u.dtype, (u.arg.size,), u.device): u if i < inputs else outputs[i - inputs].slot
-              for i, u in enumerate(nodes)}
-    return Captured(demands, texts, Replay.from_recorded(recorded), nodes[:inputs], bound, outputs,
-                    result.moved(places))
+    """A capture from its parts, over new places.
+
+    Raises:
+        JitError: they do not fit together.
+    """
+    try:
+        nodes = [UOp.new_buffer(*kind) for kind in kinds]
+        outputs = [Output(u) for u in nodes[inputs:]]
+        places = {UOp.param(i, u.dtype, (u.arg.size,), u.device): u if i < inputs else outputs[i - inputs].slot
+                  for i, u in enumerate(nodes)}
+        replay = Replay.from_recorded(recorded)
+        return Captured(demands, texts, replay, nodes[:inputs], bound, outputs, result.moved(places))
+    except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError) as e:
+        raise JitError(f"a pickled capture is damaged ({type(e).__name__}: {e}): capture it again") from e

@@ -94,19 +94,21 @@ class Shown:
         node: its graph, over what stood for inputs, outputs and variables at capture.
         argument: number of the argument it is.
         family: a number that tensors share which see each other's writes.
+        made: whether it shows memory that each call makes.
         outside: the tensor it is, over state, while that lives and stands there.
     """
 
     node: UOp
     argument: int | None = None
     family: int | None = None
+    made: bool = False
     outside: weakref.ref[Tensor] | None = None
 
     def __post_init__(self) -> None:
         self._place, self._views = _chain(self.node)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Shown, (self.node, self.argument, self.family)
+        return Shown, (self.node, self.argument, self.family, self.made)
 
     def over(self, now: dict[UOp, UOp]) -> UOp:
         """Its graph over the storage and the variables of a call."""
@@ -144,7 +146,7 @@ class Result:
 
     def moved(self, new: dict[UOp, UOp]) -> Result:
         """The same over other nodes, apart from the tensors outside."""
-        tensors = [Shown(s.node.substitute(new, walk=True), s.argument, s.family) for s in self.tensors]
+        tensors = [Shown(s.node.substitute(new, walk=True), s.argument, s.family, s.made) for s in self.tensors]
         return Result(self.value, tensors, {n: a for n, a in self.anchors.items() if isinstance(a, int)})
 
     def tensors_over(self, now: dict[UOp, UOp], arguments: Sequence[tuple[str, Tensor]]) -> list[Tensor]:
@@ -155,10 +157,12 @@ class Result:
             t = _this(s, arguments)
             if t is None:
                 first = None if s.family is None else families.get(s.family)
-                first = self._anchor(s, arguments) if first is None else first
+                if first is None and self.anchors:
+                    first = self._anchor(s, arguments)
                 u = s.over(now)
                 t = Tensor._unmarked(u) if first is None else first._view(u)
-                forget_exclusive(u)
+                if not s.made:
+                    forget_exclusive(u)
             if s.family is not None:
                 families.setdefault(s.family, t)
             out.append(t)
@@ -210,9 +214,9 @@ def result_of(ret: Any, tensors: Sequence[Tensor], arguments: Sequence[tuple[str
     result = Result(rebuilt(ret, lambda t: None if t is None else number[id(t)]))
     for t in unique:
         family = None if t._family is None else families.setdefault(id(t._family), len(families))
-        shown = Shown(t.uop.substitute(places, walk=True), family=family)
-        shown.argument = next((i for i, (_, a) in enumerate(arguments) if a is t), None)
         home = storage_of(t.uop)
+        shown = Shown(t.uop.substitute(places, walk=True), family=family, made=home in made)
+        shown.argument = next((i for i, (_, a) in enumerate(arguments) if a is t), None)
         if shown.argument is None and home is not None and home not in made:
             shown.outside = weakref.ref(t)
         if family is not None and family not in result.anchors and home not in made:

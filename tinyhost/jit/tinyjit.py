@@ -142,7 +142,8 @@ class TinyJit(Generic[R]):
         if stale := [c for c in alike if c.state is not None and not c.state.is_current()]:
             known = self._known = [c for c in known if c not in stale]
             alike = [c for c in alike if c not in stale]
-        found = next((c for c in alike if c.state is None or c.state.fits()), None)
+        ready = [c for c in alike if c.replay is not None and (c.state is None or c.state.fits())]
+        found = next(iter(ready or [c for c in alike if c.replay is None]), None)
         if self.captures > 1 and found is not None and known[-1] is not found:
             self._known = [*(c for c in known if c is not found), found]
         return found

@@ -74,6 +74,9 @@ class NodeFields(OpMixin):
         @property
         def shard_shape(self) -> tuple[sint, ...]: ...
 
+        @property
+        def max_shard_shape(self) -> tuple[int, ...]: ...
+
         @staticmethod
         def invalid() -> Any: ...
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from tinyhost.errors import GradientError
 from tinyhost.ops import Ops
 from tinyhost.uop.node import UOp
+from tinyhost.uop.sharding import stored_axis
 
 SrcGradients = tuple["UOp | None", ...]
 Compute = Callable[[UOp, UOp, "set[UOp]"], "dict[UOp, UOp]"]  # gradient.compute_gradient, handed down
@@ -61,7 +62,7 @@ def _backward_function(call: UOp, grads: tuple[UOp, ...], compute: Compute) -> S
     wanted = [p for p in params if p in totals]
     if not wanted:
         return (None,) * len(call.src)
-    results = UOp.maketuple(*(totals[p].view_as(args[p.arg.slot].shape) for p in wanted))
+    results = UOp.maketuple(*(_shaped(totals[p], args[p.arg.slot]) for p in wanted))
     results, outer = _reuse_forward(call, results) if info.precompile else (results, ())
     results, kept = _compacted(results, (*args, *(grads[i] for i in used), *outer))
     name = None if info.name is None else f"{info.name}_backward"
@@ -70,6 +71,14 @@ def _backward_function(call: UOp, grads: tuple[UOp, ...], compute: Compute) -> S
     for k, p in enumerate(wanted):
         out[1 + p.arg.slot] = backward.gettuple(k)
     return tuple(out)
+
+
+def _shaped(flat: UOp, arg: UOp) -> UOp:
+    """A gradient of flat storage as one of the argument that it holds, of a split one on all devices together."""
+    axis = stored_axis(arg)
+    if axis is None:
+        return flat.view_as(arg.shape)
+    return flat.view_as(arg.shard_shape, axis).only(axis, arg.shape[axis])
 
 
 def _float_params(body: UOp, count: int) -> list[UOp]:

@@ -290,6 +290,8 @@ def axis_from_uop(u: "UOp") -> int | None:
         return _axis_alu(u)
     if op is Ops.INDEX:
         return _axis_index(u)
+    if op is Ops.GETTUPLE:
+        return element_of(u.src[0], u.arg)._axis
     if not u.src or (axis := u.src[0]._axis) is None:
         return None
     if op is Ops.RESHAPE:

@@ -122,7 +122,7 @@ class ShardingMixin(NodeFields):
     @property
     def shard_shape(self) -> tuple[sint, ...]:
         """Shape of what one device holds; the last ones may hold less."""
-        axis = self.axis
+        axis = stored_axis(self)
         if axis is None:
             return self.shape
         count = len(self._devices("shard_shape"))

@@ -14,6 +14,7 @@ from tinyhost.ops import AddrSpace, GroupOp, Ops
 from tinyhost.uop.fields import NodeFields, sint
 from tinyhost.uop.info import ParamArg
 from tinyhost.uop.services import registered, service
+from tinyhost.uop.sharding import stored_axis
 
 _VIEWS = GroupOp.Movement | {Ops.DETACH}
 _STORAGE = frozenset({Ops.BUFFER, Ops.PARAM, Ops.STAGE, Ops.MSELECT, Ops.MSTACK})
@@ -92,10 +93,10 @@ class StorageMixin(NodeFields):
             a = var.arg
             arg = ParamArg(slot, a.dtype, a.size, a.vmin_vmax, a.multiple_of, f"p{slot}", a.addrspace)
             return type(self)(Ops.PARAM, (), arg)
-        if self.axis is None:
+        axis = stored_axis(self)
+        if axis is None:
             return self.param(slot, self.dtype, self.shape or None, self.device)
-        whole = self.param(slot, self.dtype, self.shard_shape, self.device).unshard(self.axis)
-        return whole.only(self.axis, self.shape[self.axis])
+        return self.param(slot, self.dtype, self.shard_shape, self.device).unshard(axis).only(axis, self.shape[axis])
 
     @classmethod
     def placeholder(cls, shape: tuple[int, ...], dtype: DType, slot: int | None = None,
@@ -109,8 +110,8 @@ class StorageMixin(NodeFields):
         return u._mop(Ops.RESHAPE, shape) if len(shape) > 1 else u
 
     def placeholder_like(self, slot: int, addrspace: AddrSpace = AddrSpace.GLOBAL) -> Self:
-        """A placeholder of this value's largest shape and dtype."""
-        return self.placeholder(self.max_shape, self.dtype, slot, addrspace)
+        """A placeholder of this value's largest shape and dtype; of what one device holds if it is split."""
+        return self.placeholder(self.max_shard_shape, self.dtype, slot, addrspace)
 
     @property
     def base(self) -> Self:

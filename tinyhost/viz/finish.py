@@ -57,7 +57,10 @@ def finish(recording: Recording) -> None:
         path = os.path.join(tempfile.mkdtemp(prefix="tinyhost-profile-"), "trace.json")
         write_trace(recording, path)
     if PROFILE.value >= 2:
-        print(summary(recording.events), flush=True)
+        try:
+            print(summary(recording.events), flush=True)
+        except BrokenPipeError:  # nobody reads on; the trace is written, and the rest is still to be done
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     dropped = f" ({recording.dropped} older records were dropped)" if recording.dropped else ""
     print(f"tinyhost: profile written to {path}{dropped}; open it at https://ui.perfetto.dev", file=sys.stderr)
     hooks().call("tinyhost_profile", events=recording.events)

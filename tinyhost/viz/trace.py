@@ -1,7 +1,7 @@
 """Traces in the Chrome JSON format, which Perfetto and chrome://tracing open.
 
 Takes a recording; gives one JSON object. The host is one process of the trace, with a track for each thread; each
-device is another one, with its launches on track 0, a track for each worker, and a counter of allocated bytes. Ranges
+device is another one, with a track for its launches, one for each worker, and a counter of allocated bytes. Ranges
 of one track nest: one that would cut across another goes to a further track. Times are microseconds since the first
 event, with three decimals.
 
@@ -31,7 +31,8 @@ from tinyhost.profiling import (
 Event: TypeAlias = dict[str, Any]
 Span: TypeAlias = tuple[int, int]  # start and end, ns
 HOST_PID = 1
-WORKERS = 1000  # first track of workers on a device; those of launches come before
+KERNELS = 1  # first track of launches on a device; 0 is what Linux calls the idle thread, which viewers know
+WORKERS = 1000  # first track of workers
 LANE = 1 << 23  # distance of a thread's further tracks: numbers of threads end at 2**22 (proc(5), pid_max)
 
 
@@ -108,9 +109,10 @@ class _Body:
                 yield self._event("i", e.name, "marker", HOST_PID, e.thread, e.ts, plain(args), s="t")
             elif isinstance(e, ProfileProgramEvent):
                 args = {"bytes": len(e.lib), **({} if e.base is None else {"address": hex(e.base)})}
-                yield self._event("i", f"load {e.name}", "program", self.pids[e.device], 0, e.ts, args, s="p")
+                yield self._event("i", f"load {e.name}", "program", self.pids[e.device], KERNELS, e.ts, args, s="p")
             elif isinstance(e, ProfileMemoryEvent):
-                yield self._event("C", "allocated", "memory", self.pids[e.device], 0, e.ts, {"bytes": e.nbytes})
+                pid = self.pids[e.device]
+                yield self._event("C", "allocated", "memory", pid, KERNELS, e.ts, {"bytes": e.nbytes})
 
     def ranges(self) -> Iterator[Event]:
         """What threads of the host did."""
@@ -134,7 +136,7 @@ class _Body:
             pid = self.pids[device]
             for k, lane in zip(found, apart([(k.st, k.en) for k in found])):
                 args = {"global size": list(k.global_size), "bytes": k.nbytes, "flops": k.ops, **rates(k)}
-                yield self._range(k.name, "copy" if k.is_copy else "kernel", pid, lane, (k.st, k.en), args)
+                yield self._range(k.name, "copy" if k.is_copy else "kernel", pid, KERNELS + lane, (k.st, k.en), args)
             by_worker: dict[int, list[tuple[str, Span]]] = defaultdict(list)
             for k in found:
                 for worker, st, en in k.parts:
@@ -191,7 +193,7 @@ def apart(spans: Sequence[Span]) -> list[int]:
 # *** names ***
 def _names(recording: Recording, pids: dict[str, int], tracks: Iterable[tuple[int, int]]) -> Iterator[Event]:
     for pid, name in [(HOST_PID, "host"), *((pid, device) for device, pid in pids.items())]:
-        yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": name}}
+        yield {"ph": "M", "name": "process_name", "pid": pid, "tid": KERNELS, "args": {"name": name}}
     for pid, tid in sorted(tracks):
         lane, number = divmod(tid, LANE)
         if pid == HOST_PID:
@@ -199,6 +201,6 @@ def _names(recording: Recording, pids: dict[str, int], tracks: Iterable[tuple[in
         elif number >= WORKERS:
             name = f"worker {number - WORKERS}"
         else:
-            name = f"kernels ({number})" if number else "kernels"
+            name = f"kernels ({number - KERNELS})" if number > KERNELS else "kernels"
         yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid,
                "args": {"name": f"{name} ({lane})" if lane else name}}

@@ -3,8 +3,8 @@
 ``assemble(...)`` gives one piece of code and where these C functions start in it; ``packets`` adds ``participate`` and
 the code of each kind of packet.
 
-- ``worker(state)``: a thread's life, to the end of the process. It helps with one run after the other; with nothing to do it spins for a moment,
-  then sleeps until PUT moves.
+- ``worker(state)``: a thread's life, to the end of the process. It helps with one run after the other; with nothing to
+  do it spins for a moment, then sleeps until PUT moves.
 - ``reset(run, packets)``: makes a run ready: nothing is claimed, nothing has ended.
 - ``hand_in(calls, count)``: puts calls for help into the rings of workers and wakes who sleeps. 0, and nothing done,
   when one of the rings is full; callers take turns.
