@@ -54,11 +54,11 @@ def _compute(roots: dict[UOp, None], do_update_stats: bool = True) -> dict[UOp, 
     if (capture := recorder.active()) is not None and capture.outside:
         below = UOp.sink(*roots).toposort(enter_calls=False)
         if early := {u: None for u in capture.outside if u in below}:
-            capture.outside = {u: None for u in capture.outside if u not in early}
+            capture.early.update([capture.outside.pop(u) for u in early])
             with recorder.paused():
                 done = _compute(early)
             # what else was outside stands on what was computed now
-            capture.outside = {u.substitute(done, walk=True): None for u in capture.outside}
+            capture.outside = {u.substitute(done, walk=True): was for u, was in capture.outside.items()}
             return _compute({u.substitute(done, walk=True): None for u in asked}, do_update_stats)
     effects = Effects(old)
     try:

@@ -35,7 +35,7 @@ def test_one_device(toys: Toys, seed: int, hcq2: int):
             x = (x @ u).relu() + x.sum(1, keepdim=True)
         return x.realize()
     with Context(HCQ2=hcq2):
-        for i in range(6):
+        for _ in range(6):
             x = rng.standard_normal((4, 16)).astype(np.float32)
             y, expected = f(Tensor(x, device="TOY").realize()), x
             for _ in range(3):
@@ -107,7 +107,7 @@ def _ping_pong() -> None:
     """A graph with dependencies within and between the queues of two devices."""
     @TinyJit
     def f(x: Tensor) -> Tensor:
-        y = (x + 1).contiguous()
+        y = ((x * 5).contiguous() - x * 4 + 1).contiguous()
         z = (y.to("TOY:1") * 2).contiguous() + y.sum().to("TOY:1")
         return (z.to("TOY") + (y * 3).contiguous()).realize()
     for i in range(5):

@@ -161,6 +161,8 @@ class _Owner:
 class ToyQueues(Queues):
     """The queues of one toy; ``kinds`` says which: COMPUTE, COPY, or BOTH for one that runs and copies."""
 
+    staging_bytes, staging_slots = 1 << 18, 4
+
     def __init__(self, device: str, group: ToyGroup, kinds: Sequence[str], ring_words: int = 26,
                  timeline_start: int = 0) -> None:
         super().__init__(device, group, timeline_start)

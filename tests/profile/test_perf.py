@@ -284,7 +284,8 @@ for name in re.findall(r"loaded \\S+ (\\S+)", printed):
 end
 kill
 """)
-    done = run("gdb", "-q", "-nx", "-batch", "-x", str(script), sys.executable, PERF="1", DEV=device, LC_ALL="C")
+    done = run("gdb", "-q", "-nx", "-batch", "-x", str(script), sys.executable, PERF="1", DEV=device, LC_ALL="C",
+               TMPDIR=str(tmp_path))
     if "ptrace" in done.stderr:
         pytest.skip(f"this system lets nobody debug: {done.stderr.strip().splitlines()[-1]}")
     assert "SIGILL" in done.stdout, done.stdout + done.stderr
@@ -304,8 +305,8 @@ def test_gdb_that_attaches_later(tmp_path):
     """The list is read when a debugger attaches to a process that runs already."""
     code = ("import os, time\nfrom tinyhost_cpu.code import Segment\na = Segment(b'\\xc3', 'waiting_kernel')\n"
             "os.unlink(f'/tmp/perf-{os.getpid()}.map')\nprint(hex(a.address), flush=True)\ntime.sleep(60)\n")
-    with subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PERF": "1"}, text=True,
-                          stdout=subprocess.PIPE) as process:
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, "PERF": "1", "TMPDIR": str(tmp_path)}) as process:
         address = process.stdout.readline().strip()
         done = run("gdb", "-q", "-nx", "-batch", "-ex", "set debuginfod enabled off", "-p", str(process.pid), "-ex",
                    f"info symbol {address}", LC_ALL="C")

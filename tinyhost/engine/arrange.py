@@ -109,8 +109,8 @@ def arrange(capture: Capture, given: Sequence[Buffer | MultiBuffer]) -> Recordin
     """
     numbers = {id(b): i for i, b in enumerate(given)}
     scratch: dict[Fresh, Scratch] = {}
-    return _arranged([(bound.plan, [_param(p, numbers, scratch) for p in bound.held], values)
-                      for bound, values in capture.items])
+    return _arranged([(done.plan, [_param(p, numbers, scratch) for p in done.held], values)
+                      for done, values in capture.items])
 
 
 def arrange_recorded(recorded: Sequence[Recorded]) -> Recording:

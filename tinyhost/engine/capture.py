@@ -7,7 +7,7 @@ thread at a time.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import local
@@ -18,7 +18,7 @@ from tinyhost.device.multibuffer import MultiBuffer, parts_of
 from tinyhost.uop.storage import next_buffer_slot
 
 if TYPE_CHECKING:
-    from tinyhost.engine.realize import Bound
+    from tinyhost.engine.plan import Plan
     from tinyhost.uop import UOp
 
 
@@ -52,35 +52,40 @@ class Fresh:
         return out
 
 
+@dataclass(frozen=True)
+class Executed:
+    """A plan that ran, with what its parameters were."""
+
+    plan: "Plan"
+    held: list[Buffer | MultiBuffer | Fresh]
+
+
 @dataclass
 class Capture:
     """The plans executed while it was active: arguments, and the variables' values.
 
-    ``outside`` are graphs that existed before: they are computed once, and their computation is not recorded.
+    ``outside`` are graphs that existed before (as they are now, with what they were): they are computed once, and their
+    computation is not recorded. ``early`` are those, as they were, that were computed since.
     ``before`` are blocks of buffer numbers (first, last) that were given out before or meanwhile, not by what is
     recorded.
     """
 
-    outside: "dict[UOp, None]" = field(default_factory=dict)
-    items: "list[tuple[Bound, dict[str, int]]]" = field(default_factory=list)
+    outside: "dict[UOp, UOp]" = field(default_factory=dict)
+    early: "set[UOp]" = field(default_factory=set)
+    items: list[tuple[Executed, dict[str, int]]] = field(default_factory=list)
     before: list[tuple[int, int]] = field(default_factory=list)
     _fresh: dict[int, Fresh | None] = field(default_factory=dict)  # by id of the storage
 
-    def record(self, bound: "Bound", empty: Collection[int], var_vals: dict[str, int]) -> None:
+    def record(self, plan: "Plan", params: Sequence[Buffer | MultiBuffer], empty: Collection[int],
+               var_vals: dict[str, int]) -> None:
         """Keep one executed plan; the parameters ``empty`` had no content before."""
-        params: list[Buffer | MultiBuffer | Fresh] = []
-        for i, p in enumerate(bound.params):
+        held: list[Buffer | MultiBuffer | Fresh] = []
+        for i, p in enumerate(params):
             known = self._fresh.get(id(p))
             if known is None or not known.is_of(p):  # another one may have had this address
                 known = self._fresh[id(p)] = Fresh(p) if i in empty else None
-            params.append(known or p)
-        self.items.append((type(bound)(bound.plan, params), var_vals))
-
-    def writes(self, storage: Buffer | MultiBuffer) -> bool:
-        """Whether a recorded plan wrote to this storage."""
-        known = self._fresh.get(id(storage))
-        shown = known if known is not None and known.is_of(storage) else storage
-        return any(bound.held[i] is shown for bound, _ in self.items for i in bound.plan.written)
+            held.append(known or p)
+        self.items.append((Executed(plan, held), var_vals))
 
     def made(self, buffer: "UOp") -> bool:
         """Whether a BUFFER node was made by what was recorded."""
@@ -105,7 +110,7 @@ class _Recorder(local):
         if self.current is not None:
             raise RuntimeError("a capture is active already: a captured function may not call another one while "
                                "capturing")
-        self.current = Capture(outside, before=[(0, next_buffer_slot())])
+        self.current = Capture({u: u for u in outside}, before=[(0, next_buffer_slot())])
         return self.current
 
     def stop(self) -> None:

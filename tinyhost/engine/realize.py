@@ -11,7 +11,7 @@ from typing import Any
 
 from tinyhost.device import Buffer, caps_of
 from tinyhost.device.multibuffer import MultiBuffer, parts_of
-from tinyhost.engine.capture import Fresh, recorder
+from tinyhost.engine.capture import recorder
 from tinyhost.engine.plan import Arg, Copy, Launch, Plan
 from tinyhost.env import DEBUG, PROFILE
 from tinyhost.helpers import GlobalCounters, ansilen, colored, printable, time_to_str
@@ -21,14 +21,9 @@ from tinyhost.profiling import cpu_profile, record_launch
 class Bound:
     """A plan's arguments as buffers: given parameters, and storage of temporaries made at first use."""
 
-    def __init__(self, plan: Plan, params: Sequence[Buffer | MultiBuffer | Fresh]) -> None:
-        self.plan, self.held = plan, params
+    def __init__(self, plan: Plan, params: Sequence[Buffer | MultiBuffer]) -> None:
+        self.plan, self.params = plan, params
         self.storage: list[Buffer | None] = [None] * len(plan.storage)
-
-    @property
-    def params(self) -> list[Buffer | MultiBuffer]:
-        """The storage of the parameters."""
-        return [p.storage() if isinstance(p, Fresh) else p for p in self.held]
 
     def buffer(self, arg: Arg) -> Buffer:
         """The buffer of one argument."""
@@ -37,8 +32,7 @@ class Bound:
 
     def param(self, arg: Arg) -> Buffer:
         """The whole buffer of a parameter, that of one device where it has several."""
-        held = self.held[arg.index]
-        buf = held.storage() if isinstance(held, Fresh) else held
+        buf = self.params[arg.index]
         if isinstance(buf, MultiBuffer):
             assert arg.device is not None
             return buf.lane(arg.device)
@@ -69,7 +63,7 @@ def run(plan: Plan, params: Sequence[Buffer | MultiBuffer], var_vals: dict[str, 
         for index in plan.frees.get(i, ()):
             bound.storage[index] = None
     if capture is not None:
-        capture.record(Bound(plan, params), empty, dict(var_vals))
+        capture.record(plan, params, empty, dict(var_vals))
 
 
 def _is_empty(storage: Buffer | MultiBuffer) -> bool:

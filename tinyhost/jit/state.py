@@ -76,7 +76,7 @@ class Before:
             if id(base := _base(node)) in used and id(base) not in self._arguments:
                 held[node] = held.get(node, False) or ref() is not None
         for ref, root, _ in self._lazy:
-            if root not in capture.outside:
+            if root in capture.early:
                 held[root] = held.get(root, False) or ref() is not None
         now = {storage_of(t.uop) for t in live_tensors()}
         if gone := [node for node, alive in held.items() if not alive and node not in now]:

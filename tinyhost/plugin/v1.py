@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from tinyhost.device.base import Program as Program
     from tinyhost.device.base import TinyELF as TinyELF
     from tinyhost.device.buffer import Buffer as Buffer
+    from tinyhost.hcq.device import PeerGroup as PeerGroup
+    from tinyhost.hcq.device import Queues as Queues
     from tinyhost.renderer.base import Compiler as Compiler
     from tinyhost.renderer.base import Renderer as Renderer
 
@@ -64,7 +66,29 @@ _LAZY = {
     "DeviceUnavailable": "tinyhost.errors:DeviceUnavailable",
     "RendererUnavailable": "tinyhost.errors:RendererUnavailable",
     "OutOfMemory": "tinyhost.errors:OutOfMemory",
+    "DeviceError": "tinyhost.errors:DeviceError",
     "hookimpl": "tinyhost.plugin.hookimpl:hookimpl",
+    # command queues
+    "ArgumentArena": "tinyhost.hcq.arguments:ArgumentArena",
+    "Encoder": "tinyhost.hcq.stream:Encoder",
+    "Encoding": "tinyhost.hcq.stream:Encoding",
+    "Execute": "tinyhost.hcq.commands:Execute",
+    "HCQAllocator": "tinyhost.hcq.memory:HCQAllocator",
+    "HostMemory": "tinyhost.hcq.mmio:HostMemory",
+    "MMIO": "tinyhost.hcq.mmio:MMIO",
+    "PeerGroup": "tinyhost.hcq.device:PeerGroup",
+    "Queues": "tinyhost.hcq.device:Queues",
+    "Ring": "tinyhost.hcq.rings:Ring",
+    "Signal": "tinyhost.hcq.signals:Signal",
+    "SignalPool": "tinyhost.hcq.signals:SignalPool",
+    "Submission": "tinyhost.hcq.device:Submission",
+    "Timeline": "tinyhost.hcq.signals:Timeline",
+    "Timing": "tinyhost.hcq.device:Timing",
+    "packet": "tinyhost.hcq.stream:packet",
+    "several": "tinyhost.hcq.stream:several",
+    "low": "tinyhost.hcq.words:low",
+    "high": "tinyhost.hcq.words:high",
+    "queue_commands": "tinyhost.hcq.commands:",  # the module
 }
 
 __all__ = ["DRY", "HOST", "REFERENCE", "STORAGE", "DeviceSpec", "EnvVar", "InterfaceSpec", "ProbeResult",
@@ -78,7 +102,8 @@ def __getattr__(name: str) -> Any:
     except KeyError:
         raise AttributeError(f"the plugin API v1 has no member {name!r}; it offers "
                              + ", ".join(sorted(__all__))) from None
-    value = globals()[name] = getattr(importlib.import_module(module), attribute)
+    home = importlib.import_module(module)
+    value = globals()[name] = getattr(home, attribute) if attribute else home
     return value
 
 

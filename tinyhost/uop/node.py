@@ -16,7 +16,14 @@ from typing import Any
 from tinyhost.dtype import ConstFloat, DType, Invalid, to_dtype
 from tinyhost.env import SPEC
 from tinyhost.ops import AddrSpace, AxisType, Ops
-from tinyhost.uop.derive import addrspace_from_uop, device_from_uop, dtype_from_uop, ended_by, ranges_from_uop
+from tinyhost.uop.derive import (
+    addrspace_from_uop,
+    device_from_uop,
+    dtype_from_uop,
+    element_of,
+    ended_by,
+    ranges_from_uop,
+)
 from tinyhost.uop.fields import UNSET, sint
 from tinyhost.uop.info import BufferizeOpts, ParamArg
 from tinyhost.uop.integer import IntegerMixin
@@ -441,6 +448,8 @@ def _without_body(u: UOp) -> tuple[UOp, ...]:
 
 def _splits(u: UOp) -> tuple[UOp, ...]:
     """The sources that can decide how a node is split: none where it says so itself, or is on one device."""
+    if u.op is Ops.GETTUPLE:
+        return (element_of(u.src[0], u.arg),)
     return _without_body(u) if u.op is not Ops.UNSHARD and isinstance(u._device, tuple) else ()
 
 

@@ -1,8 +1,8 @@
 """Machine code that runs packets: the interpreter of ``native.runs``, one copy for all threads.
 
 ``participate(run, state, ticks)`` walks the packets of a run from the first one; several threads do so at once and
-take chunks as they come. It returns 0 when the run is over, 1 when ``ticks`` of the time stamp counter have passed: the
-caller looks after its own affairs and calls again. With ``HELP`` ticks it leaves at the end of the packets, whatever
+take chunks as they come. It returns OVER when the run is over, FAILED when that is so after a fault, and SLICE_OVER
+when ``ticks`` of the time stamp counter have passed: the caller looks after its own affairs and calls again. With ``HELP`` ticks it leaves at the end of the packets, whatever
 others still do, and counts itself into RUN_LEFT.
 
 Word 0 of a packet is where its code starts: going on to the next packet is one indirect jump. While packets run, rbx is
@@ -75,6 +75,7 @@ CLOCK_MONOTONIC = 1  # time.h
 SAVED = (RBX, RBP, R12, R13, R14, R15)  # System V ABI, 3.2.1
 ARGUMENTS = (RDI, RSI, RDX, RCX, R8, R9)
 HELP = 1 << 62  # ticks of a helper
+OVER, SLICE_OVER, FAILED = range(3)
 SPINS, YIELDS = 200, 50  # looks at what is waited for: first at once, then after others could run, then after a sleep
 NAP = 50_000  # ns between looks at words that nobody wakes us for
 LONG_NAP = 50_000_000  # ns in the kernel before a look at the time
@@ -414,14 +415,16 @@ def _end(a: Assembler) -> None:
     a.put(X.MOV, RAX, at(R12, PACKET_NEED))
     a.put(X.CMP, at(R13, RUN_COMPLETED), RAX)
     a.jump(X.JB, "need")
-    a.number(RAX, 0)
+    a.number(RCX, FAILED)
+    a.number(RAX, OVER)
+    a.put(X.CMP, at(R13, RUN_FAILED), 0)
+    a.put(X.CMOVNE, RAX, RCX)
     a.jump(X.JMP, "leave")
     a.label("helper leaves")
     a.put(X.ADD, at(R13, RUN_LEFT), 1, lock=True)
-    a.number(RAX, 0)
     a.jump(X.JMP, "leave")
     a.label("slice over")
-    a.number(RAX, 1)
+    a.number(RAX, SLICE_OVER)
     a.label("leave")
     forget(a)
     a.put(X.ADD, RSP, FRAME)

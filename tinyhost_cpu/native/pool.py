@@ -152,27 +152,29 @@ class Pool:
             KernelFault: a packet ended with a fault, or does not end.
             KeyboardInterrupt: in the main thread; what had not started did not.
         """
-        state = self._state()
+        state, scratch = self._state(), 0
+        places: list[Run] = []  # a place for each thread that may take part
+        for run in runs:
+            places += (run,) * run.width
+            scratch = max(scratch, run.scratch_bytes)
+        self._caller.need_scratch(state, scratch)
         execution = Execution(runs, self.faults, state, self.timeout)
-        self._caller.need_scratch(state, max(run.scratch_bytes for run in runs))
-        helpers = self._helpers(runs)
-        execution.prepare([worker.ring.address for worker in helpers], log)
-        execute(execution, lambda: self._hand_in(execution) if helpers else None)
+        if len(places) > 1:  # the first place is the caller's
+            execution.prepare(self._helpers(places[1:]), log)
+            execute(execution, self._hand_in)
+        else:
+            execution.prepare((), log)
+            execute(execution, None)
         return execution.records() if log else []
 
-    def _helpers(self, runs: Sequence[Run]) -> list[Worker]:
-        """A worker for each place in the runs but the caller's, with scratch memory."""
-        count = sum(run.width for run in runs) - 1
-        if not count:
-            return []
+    def _helpers(self, places: Sequence[Run]) -> list[tuple[int, Run]]:
+        """The ring of a worker for each of the places, with scratch memory."""
         with self._lock:
-            while len(self.workers) < count:
+            while len(self.workers) < len(places):
                 self.workers.append(Worker(self.faults, len(self.workers) + 1))
-            helpers = self.workers[:count]
-            sizes = [run.scratch_bytes for i, run in enumerate(runs) for _ in range(run.width - (i == 0))]
-            for worker, size in zip(helpers, sizes, strict=True):
-                worker.need_scratch(size)
-        return helpers
+            for worker, run in zip(self.workers, places):
+                worker.need_scratch(run.scratch_bytes)
+            return [(worker.ring.address, run) for worker, run in zip(self.workers, places)]
 
     def _hand_in(self, execution: Execution) -> None:
         """All calls of an execution at once: every worker gets executions in the same order, so that none of those

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from tinyhost.errors import KernelFault
 from tinyhost_cpu.native import layout
+from tinyhost_cpu.native.packets import FAILED
 from tinyhost_cpu.native.states import Fault, Faults, State, fault_of
 
 SLICE_TICKS = 150_000_000  # of the time stamp counter, between looks at pending signals of Python: 30 to 75 ms
@@ -75,41 +76,45 @@ class Record(NamedTuple):
 
 
 class Execution:
-    """Some runs under way, led by one thread with its ``state``; ``helpers`` gives rings of workers for all of them."""
+    """Some runs under way, led by one thread with its ``state``; ``timeout`` in seconds is that of kernels."""
+
+    __slots__ = ("runs", "_faults", "_state", "_timeout", "_calls", "_count", "_logs", "_failed", "_seen", "_since")
 
     def __init__(self, runs: Sequence[Run], faults: Faults, state: State, timeout: float) -> None:
         self.runs, self._faults, self._state, self._timeout = runs, faults, state, timeout
         self._calls: Any = None
-        self._count = sum(run.width for run in runs) - 1
+        self._count = 0
         self._logs: list[Any] = []
-        self._seen, self._since = -1, 0.0
+        self._failed, self._seen, self._since = False, -1, 0.0
 
-    def prepare(self, rings: Sequence[int], log: bool) -> None:
-        """Reset the runs and address the calls for help: the first run's helpers, then those of the others."""
+    def prepare(self, helpers: Sequence[tuple[int, Run]], log: bool) -> None:
+        """Reset the runs and address calls for help with them to workers, given by their rings."""
         for run in self.runs:
             self._faults.reset(run.address, run.packets)
             if log:
                 memory = (ctypes.c_uint64 * (layout.RECORD_BYTES // 8 * max(run.chunks, 1)))()
                 run.set_word(layout.RUN_LOG, ctypes.addressof(memory))
                 self._logs.append(memory)
-        if self._count:
-            addresses = [run.address for i, run in enumerate(self.runs) for _ in range(run.width - (i == 0))]
+        if helpers:
             words: list[int] = []
-            for ring, address in zip(rings, addresses, strict=True):
-                words += (ring, address, 0, 0)
-            self._calls = (ctypes.c_uint64 * len(words))(*words)
+            for ring, run in helpers:
+                words += (ring, run.address, 0, 0)
+            self._calls, self._count = (ctypes.c_uint64 * len(words))(*words), len(helpers)
 
     def hand_in(self) -> bool:
         """Call for help; False when a worker has too much to do already."""
-        return self._calls is None or bool(self._faults.hand_in(self._calls, self._count))
+        return bool(self._faults.hand_in(self._calls, self._count))
 
     def finish(self) -> None:
         """Take part until all runs are over and no helper touches their memory. May be left by an exception and called
         again."""
         for run in self.runs:
-            while self._faults.participate(run.address, self._state.address, SLICE_TICKS):
+            while code := self._faults.participate(run.address, self._state.address, SLICE_TICKS):
+                if code == FAILED:
+                    self._failed = True
+                    break
                 self._check_progress()
-        if self._calls is not None:
+        if self._count:
             self._faults.withdraw(self._calls, self._count)
 
     def cancel(self) -> None:
@@ -142,7 +147,7 @@ class Execution:
 
     def failure(self) -> KernelFault | None:
         """The error of the first run that failed."""
-        for run in self.runs:
+        for run in self.runs if self._failed else ():
             if failed := run.word(layout.RUN_FAILED):
                 fault = Fault(*[run.word(at) for at in (layout.RUN_SIGNAL, layout.RUN_ADDRESS, layout.RUN_CODE)])
                 return fault_of(self._what(run, failed - 1), fault, self._timeout)
@@ -165,8 +170,11 @@ class Execution:
         return sorted(out, key=lambda r: r.start)
 
 
-def execute(execution: Execution, hand_in: Callable[[], None]) -> None:
+def execute(execution: Execution, hand_in: Callable[[Execution], None] | None) -> None:
     """Run an execution to its end, whatever exceptions signal handlers of Python raise meanwhile.
+
+    Args:
+        hand_in: hands in the calls for help, None where there are none.
 
     Raises:
         KernelFault: a packet ended with a fault, or does not end.
@@ -175,10 +183,10 @@ def execute(execution: Execution, hand_in: Callable[[], None]) -> None:
     interrupt: BaseException | None = None
     while True:
         try:
-            if interrupt is None:
-                hand_in()
-            else:
+            if interrupt is not None:
                 execution.cancel()
+            elif hand_in is not None:
+                hand_in(execution)
             execution.finish()
             break
         except BaseException as e:
