@@ -54,7 +54,9 @@ def _compute(roots: dict[UOp, None], do_update_stats: bool = True) -> dict[UOp, 
     if (capture := recorder.active()) is not None and capture.outside:
         below = UOp.sink(*roots).toposort(enter_calls=False)
         if early := {u: None for u in capture.outside if u in below}:
-            capture.early.update([capture.outside.pop(u) for u in early])
+            read = UOp.sink(*asked).toposort(enter_calls=False)
+            was = {u: capture.outside.pop(u) for u in early}
+            capture.early.update([graph for u, graph in was.items() if u in read])
             with recorder.paused():
                 done = _compute(early)
             # what else was outside stands on what was computed now

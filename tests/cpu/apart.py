@@ -19,9 +19,10 @@ pool.run("add", function(add).address, [cell.address, 1], 2)
 """
 
 
-def run_apart(program: str, expected: str | set[str]) -> None:
-    """The program in a process of its own prints this (a set: these lines in any order) and ends well."""
+def run_apart(program: str, expected: str | set[str], **env: str) -> None:
+    """The program in a process of its own, with more in the environment, prints this (a set: these lines in any order)
+    and ends well."""
     done = subprocess.run([sys.executable, "-c", PRELUDE + textwrap.dedent(program)], capture_output=True, text=True,
-                          cwd=ROOT, timeout=60, env={**os.environ, "PYTHONPATH": "."})
+                          cwd=ROOT, timeout=60, env={**os.environ, "PYTHONPATH": ".", **env})
     assert done.returncode == 0, done.stderr
     assert done.stdout == expected if isinstance(expected, str) else set(done.stdout.splitlines()) == expected

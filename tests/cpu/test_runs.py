@@ -16,6 +16,7 @@ from tests.cpu.packets import Packets
 from tinyhost.errors import KernelFault
 from tinyhost_cpu.code import Segment
 from tinyhost_cpu.native.assembler import R11, RAX, RDI, RSI, RSP, Assembler, at
+from tinyhost_cpu.native.idioms import ARGUMENTS
 from tinyhost_cpu.native.layout import (
     NONE,
     PACKET_CLAIMED,
@@ -26,7 +27,6 @@ from tinyhost_cpu.native.layout import (
     RUN_STARTED,
     RUN_WAITERS,
 )
-from tinyhost_cpu.native.packets import ARGUMENTS
 from tinyhost_cpu.native.pool import Pool
 from tinyhost_cpu.native.runs import Run
 from tinyhost_cpu.workers import pool as process_pool

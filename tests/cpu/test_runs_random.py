@@ -139,7 +139,7 @@ def test_random_lists(pool: Pool, seed: int) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(100, 140))
 def test_random_lists_in_full(pool: Pool, seed: int) -> None:
-    check_lists(pool, seed, 3000)
+    check_lists(pool, seed, 10_000)
 
 
 def check_threads(pool: Pool, seed: int, count: int) -> None:
@@ -172,7 +172,7 @@ def test_eight_threads(pool: Pool) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(100, 120))
 def test_eight_threads_in_full(pool: Pool, seed: int) -> None:
-    check_threads(pool, seed, 400)
+    check_threads(pool, seed, 150)
 
 
 def check_faults(pool: Pool, seed: int, count: int) -> None:
@@ -216,7 +216,7 @@ def test_random_faults(pool: Pool, seed: int) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_random_faults_in_full(pool: Pool, seed: int) -> None:
-    check_faults(pool, seed, 4000)
+    check_faults(pool, seed, 20_000)
 
 
 def check_dances(pool: Pool, seed: int, count: int) -> None:
@@ -241,4 +241,4 @@ def test_random_dances(pool: Pool) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_random_dances_in_full(pool: Pool, seed: int) -> None:
-    check_dances(pool, seed, 1000)
+    check_dances(pool, seed, 10_000)

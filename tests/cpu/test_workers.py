@@ -20,8 +20,8 @@ from tinyhost.errors import KernelFault
 from tinyhost_cpu import cpus
 from tinyhost_cpu.code import Segment
 from tinyhost_cpu.native.assembler import RAX, RCX, RDI, RSI, RSP, Assembler, at
+from tinyhost_cpu.native.idioms import ARGUMENTS
 from tinyhost_cpu.native.layout import NONE, SLOTS, argument_words
-from tinyhost_cpu.native.packets import ARGUMENTS
 from tinyhost_cpu.native.pool import Pool
 from tinyhost_cpu.native.states import WATCHDOG
 from tinyhost_cpu.workers import pool as process_pool
@@ -184,12 +184,22 @@ def test_a_kernel_that_does_not_end_is_stopped(pool: Pool) -> None:
     assert cell.value == 6
 
 
+def test_the_time_out_comes_from_the_environment() -> None:
+    run_apart("""
+        gate = Cell()
+        try:
+            pool.call("r_7", function(wait_for).address, gate.words())
+        except KernelFault as e:
+            print(str(e).split(" and ")[0])
+    """, "kernel r_7 did not end in 0.15 s\n", CPU_TIMEOUT_MS="150")
+
+
 def test_the_time_out_is_that_of_one_kernel(pool: Pool) -> None:
     """Many short ones in a row are none that does not end."""
-    pool.timeout = 0.02
+    pool.timeout = 0.3
     cell, code = Cell(), function(count_down)
     for _ in range(300):
-        pool.call("count", code.address, cell.words(200_000))
+        pool.call("count", code.address, cell.words(5_000_000))
     assert cell.value == 300
 
 

@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 from tests.engine.captured_programs import Captured
-from tinyhost import Context, GlobalCounters, Tensor, TinyJit
+from tinyhost import Context, GlobalCounters, Tensor, TinyJit, dtypes
 from tinyhost.device import Buffer
 from tinyhost.device.buffer import buffer_of
+from tinyhost.device.multibuffer import MultiBuffer
 from tinyhost.engine import arrange as arranging
 from tinyhost.engine.arrange import Recording
+from tinyhost.engine.capture import Fresh
 from tinyhost.engine.plan import Copy
 
 SIZE = 1 << 16  # elements of the large tensors, float32
@@ -171,6 +173,24 @@ def test_storage_on_several_devices():
         with most_used() as seen:
             assert jit(x).item() == pytest.approx(chained(np.arange(SIZE, dtype=np.float32)))
         assert max(seen) <= 2 * LARGE + 16384
+    assert len(data := pickle.dumps(jit)) < LARGE // 4
+    with most_used() as seen:
+        assert pickle.loads(data)(x).item() == jit(x).item()
+    assert max(seen) <= 2 * LARGE + 16384
+
+
+def test_fresh_storage_is_known_without_being_held():
+    storage = MultiBuffer([Buffer("CPU:1", 4, dtypes.int32), Buffer("CPU:2", 4, dtypes.int32)])
+    part, fresh = storage.lane("CPU:1"), Fresh(storage)
+    assert fresh.is_of(storage) and fresh.storage() is storage and not fresh.is_gone()
+    del storage
+    found = fresh.storage()
+    assert isinstance(found, MultiBuffer) and found.lane("CPU:1") is part and found.device == ("CPU:1", "CPU:2")
+    assert fresh.is_of(found) and not fresh.is_gone()
+    del found
+    assert not fresh.is_gone()  # someone holds a part
+    del part
+    assert fresh.is_gone() and not fresh.storage().is_allocated()
 
 
 # *** what stays ***

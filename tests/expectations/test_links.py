@@ -100,6 +100,91 @@ integer casts: aliases, sign and zero extension
 gated loads and stores
     expectations/test_machine_code.py::test_a_gated_load_never_reads_where_its_gate_is_false
     cpu/test_x86_programs.py::test_gated_scalar_load_and_store
+calls: flat arguments of the largest shape, padded where symbolic, a device's own part where split
+    expectations/test_calls.py::test_an_argument_of_several_axes_is_flat_in_the_body
+    expectations/test_calls.py::test_a_symbolic_argument_is_padded_to_its_largest_shape
+    expectations/test_calls.py::test_of_a_split_argument_a_body_sees_what_a_device_holds
+    expectations/test_calls.py::test_parameters_of_a_traced_body_are_flat
+    expectations/test_calls.py::test_inlining_leaves_no_call_and_no_parameter
+calls: texts of shape, scalar, dtype, order and number; no check of the axis
+    expectations/test_calls.py::test_what_does_not_fit
+    expectations/test_calls.py::test_a_scalar_parameter_refuses_a_vector
+    expectations/test_calls.py::test_no_check_of_the_axis
+calls: gradients on flat storage, seen as each argument with its split
+    expectations/test_calls.py::test_gradients_of_split_arguments
+    expectations/test_calls.py::test_gradients_of_a_symbolic_argument
+    tensor/test_function.py::test_options_change_no_value
+calls: as_param is param_like
+    expectations/test_calls.py::test_as_param_is_param_like
+schedules: no views over storage in the kernel graph, parameters of the size of their buffers
+    expectations/test_schedules.py::test_arguments_of_calls_are_storage
+    expectations/test_schedules.py::test_storage_in_a_kernel_has_the_size_of_the_buffer
+schedules: temporaries and copies of symbolic values have storage of the largest shape
+    expectations/test_schedules.py::test_temporaries_of_symbolic_values_have_the_largest_size
+    expectations/test_schedules.py::test_a_copy_of_a_symbolic_value_takes_storage_of_the_largest_shape
+schedules: equal graphs over other buffers share one
+    engine/test_caches.py::test_equal_graphs_over_other_buffers_share_a_schedule
+schedules: hazards, states, and the error of a cycle
+    schedule/test_schedule_effects.py::test_assign_that_would_overwrite_its_input
+    schedule/test_schedule_effects.py::test_readers_of_the_old_state_run_first
+    schedule/test_schedule_effects.py::test_swap_is_a_cycle
+schedules: long reductions in two stages, buffers of a kernel limited, one value of a variable
+    schedule/test_schedule_basics.py::test_long_reduction_in_two_stages
+    schedule/test_schedule_limits.py::test_buffer_limit_of_a_long_sum
+    schedule/test_schedule_effects.py::test_one_variable_has_one_value
+several devices: a parameter is UNSHARD over storage of a shard
+    expectations/test_schedules.py::test_the_axes_of_a_parameter_are_in_the_graph
+    uop/test_builders.py::test_unshard_puts_shards_side_by_side
+    uop/test_builders.py::test_param_like_of_a_sharded_value
+several devices: all-to-all under TinyJit, five runs of random values
+    expectations/test_schedules.py::test_allreduce_all_to_all_jit
+    multi/test_allreduce.py::test_every_algorithm_under_jit
+several devices: naive, ring and all-to-all, what they move and when each is taken
+    multi/test_allreduce.py::test_what_each_algorithm_moves
+    multi/test_allreduce.py::test_large_values_go_around_a_ring
+    multi/test_allreduce.py::test_chunks_cover_the_value
+    multi/test_allreduce.py::test_narrow_sums
+several devices: a reshape that moves items between shards
+    uop/test_builders.py::test_a_reshape_keeps_items_on_their_device
+    multi/test_programs.py::test_split_along_rows
+several devices: kernels by hand see the shape of a shard
+    multi/test_custom_kernels.py::test_shards
+several devices: state sharded, weights whole
+    multi/test_scatter.py::test_sharded_state_of_whole_weights
+    multi/test_optimizers.py::test_state_lies_where_the_parameter_does
+captures: inputs are flat storage, other buffers in each call
+    expectations/test_captures.py::test_inputs_are_flat
+    expectations/test_captures.py::test_replays_take_other_buffers
+captures: texts of mismatches, of inputs and results that are none, of nested captures
+    jit/test_refused.py::test_mismatch
+    jit/test_refused.py::test_inputs_must_be_buffers
+    jit/test_refused.py::test_duplicate_inputs
+    jit/test_refused.py::test_results_must_be_tensors
+    jit/test_refused.py::test_nothing_to_capture
+    jit/test_refused.py::test_jit_inside_of_jit
+captures: memory of intermediates is freed with them
+    expectations/test_captures.py::test_memory_of_a_dropped_capture_is_freed
+    jit/test_resources.py::test_a_dropped_jit_frees_its_memory
+captures: pickled and replayed elsewhere
+    jit/test_pickle.py::test_in_a_new_process
+    multi/test_captured.py::test_a_pickled_step_in_another_process
+queues: HCQ2 is a context variable, 0 by default
+    expectations/test_captures.py::test_the_way_of_submission_is_a_context_variable
+    hcq/test_stream.py::test_both_patchers_write_what_words_mean
+    hcq/test_stream.py::test_no_host_device
+queues: a copy without a copy queue
+    hcq/test_toy.py::test_copy_without_copy_queue
+queues: staging memory of 1 MB in 4 slots under a copy of 5 MB and 123 bytes
+    hcq/test_toy.py::test_slots_of_staging_memory_are_used_again
+queues: overlapping tuples of devices
+    hcq/test_toy.py::test_tensors_on_overlapping_sets_of_devices
+    multi/test_allreduce.py::test_device_tuples_that_overlap_in_one_program
+queues: dependencies by byte ranges of base buffers
+    hcq/test_dependencies.py::test_against_every_byte
+    hcq/test_dependencies.py::test_the_three_hazards
+queues: addresses are uint64 of storage, of a device's own choice
+    uop/test_builders.py::test_addresses
+    expectations/test_grammar.py::test_legality
 negative and wide indices
     cpu/test_x86_programs.py::test_negative_and_wide_indices
     cpu/test_x86_programs.py::test_index_from_memory_is_sign_extended

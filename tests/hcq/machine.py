@@ -11,6 +11,7 @@ take two words, the lower one first.
 from __future__ import annotations
 
 import random
+import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -66,15 +67,17 @@ class Memory:
         self._starts: list[int] = []
         self._blocks: list[Block] = []
         self._next = 0x20_0000_0000
+        self._lock = threading.RLock()
 
     def alloc(self, nbytes: int, kind: str = "data", align: int = 256) -> Block:
-        address = -(-self._next // align) * align
-        self._next = address + nbytes + 4096  # nothing is mapped behind it
         raw = np.full(nbytes + 64, 0xA5, dtype=np.uint8)
         start = -raw.ctypes.data % 64
-        block = Block(address, raw[start:start + nbytes], kind)
-        self._starts.append(address)
-        self._blocks.append(block)
+        with self._lock:
+            address = -(-self._next // align) * align
+            self._next = address + nbytes + 4096  # nothing is mapped behind it
+            block = Block(address, raw[start:start + nbytes], kind)
+            self._blocks.append(block)
+            self._starts.append(address)
         return block
 
     def free(self, address: int) -> None:
@@ -323,6 +326,7 @@ class Machine:
         self.published: dict[int, Clock] = {}  # signal -> what was over when it was set
         self.host: Clock = {}
         self.time = 1000
+        self.patient = False  # another thread may still submit what a queue waits for
         self.counts: dict[int, int] = {}  # packets run, by op
 
     def add_queue(self, name: str, ring_words: int, takes: frozenset[int]) -> Queue:
@@ -369,7 +373,7 @@ class Machine:
 
     def advance(self) -> None:
         """What a waiting host calls: some steps; an error where nothing will ever go on."""
-        if any(q.hung for q in self.queues):
+        if self.patient or any(q.hung for q in self.queues):
             self.step()
             return
         if not self.step():

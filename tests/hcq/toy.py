@@ -127,11 +127,12 @@ class ToyGroup(PeerGroup):
 
     def advance(self) -> None:
         """Let the machine go on while the host waits."""
-        try:
-            self.machine.advance()
-        except hw.Fault as e:
-            self._blame(e)
-            raise
+        with self.lock:  # the machine runs in whichever thread waits
+            try:
+                self.machine.advance()
+            except hw.Fault as e:
+                self._blame(e)
+                raise
 
     def _blame(self, e: hw.Fault) -> None:
         """A fault belongs to the device whose queue it names; the devices of one machine cannot go on without it."""

@@ -114,6 +114,47 @@ def test_one_capture_for_every_bound_size(count: int):
         assert (sums.numpy() == part.sum(1)).all() and sums.uop.axis is None
 
 
+@pytest.mark.parametrize("axis", ["one device", None, 1])
+@pytest.mark.parametrize("realized", [False, True])
+def test_writes_into_windows(axis: int | str | None, realized: bool):
+    """Rows from a bound place on, of values that come from the host or lie there: a cache of keys."""
+    v, d = Variable("at", 0, 5), names(2)
+
+    def put(t: Tensor) -> Tensor:
+        return t if isinstance(axis, str) else t.shard(d, axis)
+    want = np.zeros((7, 4), np.float32)
+    cache = put(Tensor(want.copy())).realize()
+
+    @TinyJit
+    def step(x: Tensor, at: Any) -> Tensor:
+        cache[at:at + 2] = x
+        return cache[:at + 2].sum()
+    for i, at in enumerate((0, 2, 4, 5, 1)):
+        rows = np.full((2, 4), i + 1, np.float32)
+        want[at:at + 2] = rows
+        x = put(Tensor(rows))
+        if realized:
+            assert step(x.realize(), v.bind(at)).item() == want[:at + 2].sum()
+        else:
+            cache[v.bind(at):v.bind(at) + 2] = x
+        assert (cache.numpy() == want).all()
+
+
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_windows_of_the_split_axis(axis: int | None):
+    v, n, d = Variable("at", 0, 5), Variable("n", 1, 7), names(3)
+    data = np.arange(28, dtype=np.float32).reshape(7, 4)
+
+    @TinyJit
+    def f(x: Tensor, at: Any, n: Any) -> tuple[Tensor, ...]:
+        return x[:n].sum(0), (x[at:at + 2] * 2).contiguous(), x[:n].max(0)
+    for at, count in ((0, 3), (5, 7), (2, 1), (4, 6)):
+        x = data * (at + 1)
+        total, window, top = f(Tensor(x).shard(d, axis).realize(), v.bind(at), n.bind(count))
+        assert (total.numpy() == x[:count].sum(0)).all() and (top.numpy() == x[:count].max(0)).all()
+        assert (window.numpy() == x[at:at + 2] * 2).all()
+
+
 def trained(devices: tuple[str, ...]) -> tuple[TinyJit[Any], list[Tensor]]:
     """A captured training step and its weights, after three calls."""
     w = Tensor(np.arange(12, dtype=np.float32).reshape(4, 3) % 5).shard(devices, 0).realize()

@@ -9,7 +9,9 @@ import pytest
 from tests.multi.devices import names
 from tinyhost import Context, Tensor, Variable
 from tinyhost.device.buffer import buffer_of
-from tinyhost.errors import DeviceError, PlacementError, ScheduleError, ShapeError
+from tinyhost.device.multibuffer import MultiBuffer
+from tinyhost.errors import DeviceError, DeviceNotFound, PlacementError, ScheduleError, ShapeError
+from tinyhost.ops import Ops
 
 N = np.arange(48, dtype=np.float32).reshape(12, 4)
 
@@ -159,7 +161,29 @@ REFUSED = {
     ),
     "no axis": (lambda x: Tensor(3.0).shard(D, 0), ShapeError, "cannot shard a tensor without axes over"),
     "axis out of range": (lambda x: Tensor(N).shard(D, 2), IndexError, "axis 2 is outside of -2 to 1"),
-    "twice": (lambda x: Tensor(N).shard(D[:1] * 2, 0), DeviceError, "shard needs different devices, got"),
+    "twice": (lambda x: Tensor(N).shard(D[:1] * 2, 0), DeviceError,
+              r"a tensor on several devices needs different ones, got \('CPU', 'CPU'\): each holds a part of it"),
+    "twice under two names": (lambda x: Tensor(N).to(("CPU", "cpu:0")), DeviceError, "needs different ones, got"),
+    "new on one twice": (lambda x: Tensor.zeros(4, device=D[1:2] * 2), DeviceError, "needs different ones, got"),
+    "no devices": (lambda x: Tensor(N).shard((), 0), DeviceError, r"shard takes a tuple of devices, got \(\)"),
+    "an unknown device": (lambda x: Tensor(N).shard((D[0], "NOPE"), 0).realize(), DeviceNotFound,
+                          "no installed distribution offers a device named 'NOPE'"),
+    "negative axis out of range": (lambda x: Tensor(N).shard(D, -3), IndexError, "axis -3 is outside of -2 to 1"),
+    "no number": (lambda x: Tensor(N).shard(D, "rows"), TypeError, "an axis is an int, got 'rows'"),
+    "in another order": (lambda x: x + Tensor(N).shard(D[::-1], 0), PlacementError,
+                         r"operand 1 of shape \(12, 4\) is on \('CPU:3', .*\) and was not moved with the others"),
+    "on fewer devices": (lambda x: x * Tensor(N).shard(D[:2], 0), PlacementError,
+                         r"is on \('CPU', 'CPU:1'\) and was not moved with the others on .*; move it with .to"),
+    "a condition elsewhere": (lambda x: (Tensor(N) > 0).where(x, 0), PlacementError, "was not moved with the others"),
+    "joined with one elsewhere": (lambda x: x.cat(Tensor(N)), PlacementError, "was not moved with the others"),
+    "an index elsewhere": (lambda x: x[Tensor([1, 2])], RuntimeError,
+                           r"index on CPU for a tensor on \('CPU', .*\): move it with .to\(\)"),
+    "an item from one device": (lambda x: x.__setitem__(0, Tensor([1.0, 2, 3, 4])), PlacementError,
+                                r"setitem device mismatch \('CPU', .*\) != CPU: move the value with .to\(\)"),
+    "no lanes": (lambda x: Tensor(N).uop.allreduce(Ops.ADD, D), RuntimeError,
+                 "allreduce needs a value on several devices, this one is on CPU"),
+    "items moved between shards": (lambda x: x.reshape(3, 16).uop.axis, RuntimeError,
+                                   r"reshape \(12, 4\) -> \(3, 16\) moved items between shards of axis 0"),
     "no tuple": (lambda x: Tensor(N).shard("CPU", 0), DeviceError,
                  "shard takes a tuple of devices, got 'CPU': use .to"),
     "hidden weight": (
@@ -178,10 +202,27 @@ def test_refused(what: str):
         make(Tensor(N).shard(D, 0).realize())
 
 
+def test_storage_needs_a_device_for_each_part():
+    a, b = buffer_of(Tensor(N).shard(names(2), 0).realize().uop.buf_uop).parts
+    both = MultiBuffer([a, b])
+    assert both.device == names(2) and both.lane(names(2)[1]) is b and both.nbytes == 2 * a.nbytes
+    with pytest.raises(ValueError, match="storage on several devices needs a different device for each part, got"):
+        MultiBuffer([a, a])
+
+
 def test_a_store_across_shards_is_refused():
     x = Tensor(N).shard(names(4), 1).realize()
     with pytest.raises(ScheduleError, match=r"cannot store into a view of shape \(4,\) of a value that is split over "):
         x.reshape(48)[3:7].assign(Tensor([1.0, 2, 3, 4]).to(names(4))).realize()
+
+
+def test_a_store_at_a_variable_place_of_the_split_axis_is_refused():
+    v = Variable("s", 0, 9)
+    x = Tensor(N).shard(D, 0).realize()
+    text = r"cannot store into a view of shape \(2, 4\) .*: its place along the split axis is a variable; split the "
+    with pytest.raises(ScheduleError, match=text):
+        x[v.bind(3):v.bind(3) + 2] = Tensor(np.ones((2, 4), np.float32)).shard(D)
+        x.realize()
 
 
 # *** several values at once ***

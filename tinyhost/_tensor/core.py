@@ -16,7 +16,7 @@ from tinyhost._tensor.show import describe
 from tinyhost._tensor.views import Family, forget_exclusive
 from tinyhost.device import Device
 from tinyhost.dtype import DType, Invalid, dtypes, strong_dtype, to_dtype
-from tinyhost.errors import DTypeError, PlacementError
+from tinyhost.errors import DeviceError, DTypeError, PlacementError
 from tinyhost.mixin import RandMixin
 from tinyhost.mixin.sint import Shape
 from tinyhost.ops import Ops
@@ -36,9 +36,16 @@ _SCALARS = (bool, int, float)
 
 
 def canonical_device(device: DeviceLike) -> str | tuple[str, ...]:
-    """The device's full name; None is the default device."""
+    """The device's full name; None is the default device.
+
+    Raises:
+        DeviceError: one of several devices is given twice.
+    """
     if isinstance(device, (tuple, list)):
         names = tuple(Device.canonicalize(d) for d in device)
+        if len(set(names)) != len(names):
+            raise DeviceError(f"a tensor on several devices needs different ones, got {names}: each holds a part of "
+                              "it, or all of it")
         return names[0] if len(names) == 1 else names
     return Device.canonicalize(device)
 

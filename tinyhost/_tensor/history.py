@@ -8,7 +8,7 @@ Knows graphs only; realization tells it what was computed and what was written.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from threading import RLock
 from typing import Any, NamedTuple
 
@@ -69,6 +69,13 @@ def forget(written: Iterable[UOp]) -> None:
         for buffer, origin in list(_graphs.items()):
             if buffer in gone or not origin.reads.isdisjoint(gone):
                 del _graphs[buffer]
+
+
+def forget_made(made: Callable[[UOp], bool]) -> None:
+    """Drop the graphs of values whose storage was ``made``."""
+    with _lock:
+        for buffer in [b for b in _graphs if made(b)]:
+            del _graphs[buffer]
 
 
 def clear() -> None:

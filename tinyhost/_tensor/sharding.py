@@ -116,7 +116,4 @@ class ShardingTensor(RandomTensor, StorageTensor):
 def _several(devices: Any) -> str | tuple[str, ...]:
     if isinstance(devices, str) or not isinstance(devices, (tuple, list)) or not devices:
         raise DeviceError(f"shard takes a tuple of devices, got {devices!r}: use .to() for one device")
-    names = canonical_device(devices)
-    if isinstance(names, tuple) and len(set(names)) != len(names):
-        raise DeviceError(f"shard needs different devices, got {names}: each holds one shard")
-    return names
+    return canonical_device(devices)

@@ -65,7 +65,7 @@ class Capture:
     """The plans executed while it was active: arguments, and the variables' values.
 
     ``outside`` are graphs that existed before (as they are now, with what they were): they are computed once, and their
-    computation is not recorded. ``early`` are those, as they were, that were computed since.
+    computation is not recorded. ``early`` are those, as they were, that what was recorded reads.
     ``before`` are blocks of buffer numbers (first, last) that were given out before or meanwhile, not by what is
     recorded.
     """

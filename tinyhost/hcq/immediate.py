@@ -77,11 +77,11 @@ class Immediate:
         """
         queues, timeline = self._queues, self._queues.timeline
         with queues.group.lock:
-            base = timeline.reserve()
             shape = self._shapes.get((queue, key, len(behind)))
             if shape is None:
                 shape = self._shapes[queue, key, len(behind)] = self._encoded(queue, build(), len(behind))
             copy = shape.take(queues)
+            base = timeline.reserve()  # when nothing can fail any more: a number that nobody sets blocks the device
             copy.used = point = timeline.point(base + 1)
             copy.patch({**values, **_waits(behind), _TIMELINE: timeline.signal.address, _BEFORE: base,
                         _BEHIND: base + 1})
@@ -113,6 +113,6 @@ def _waits(points: Sequence[Point]) -> dict[str, int]:
     """Values of the waits for points; one of an earlier epoch has passed."""
     out = {}
     for i, p in enumerate(points):
-        out[f".signal{i}"] = p.timeline.signal.address
+        out[f".signal{i}"] = p.signal.address
         out[f".value{i}"] = 0 if p.timeline.epoch > p.epoch else p.value
     return out

@@ -218,15 +218,12 @@ class Timeline:
         Raises:
             DeviceError: it failed; so does every later use.
         """
-        self.errors.check()
-        try:
-            self.signal.wait(self.value if value is None else value, timeout_ms)
-        except DeviceError as e:
-            self.errors.fail(e)
+        self.point(value).wait(timeout_ms)
 
     def point(self, value: int | None = None) -> Point:
         """A number of now that can be asked for after the numbers wrapped; by default the last one."""
-        return Point(self, self.epoch, self.value if value is None else value)
+        with self.lock:
+            return Point(self, self.signal, self.epoch, self.value if value is None else value)
 
 
 def _give_back(pool: SignalPool, signals: list[Signal]) -> None:
@@ -237,20 +234,29 @@ def _give_back(pool: SignalPool, signals: list[Signal]) -> None:
 class Point:
     """A place in a timeline: all work up to ``value`` of one epoch."""
 
-    __slots__ = ("timeline", "epoch", "value")
+    __slots__ = ("timeline", "signal", "epoch", "value")
 
-    def __init__(self, timeline: Timeline, epoch: int, value: int) -> None:
-        self.timeline, self.epoch, self.value = timeline, epoch, value
+    def __init__(self, timeline: Timeline, signal: Signal, epoch: int, value: int) -> None:
+        self.timeline, self.signal, self.epoch, self.value = timeline, signal, epoch, value
 
     @property
     def done(self) -> bool:
         """Whether the device has reached it. An earlier epoch is done: numbers wrap when the device is idle."""
-        return self.timeline.epoch > self.epoch or self.timeline.signal.value >= self.value
+        return self.timeline.epoch > self.epoch or self.signal.value >= self.value
 
     def wait(self, timeout_ms: int | None = None) -> None:
-        """Return when the device has reached it."""
-        if self.timeline.epoch == self.epoch:
-            self.timeline.wait(self.value, timeout_ms)
+        """Return when the device has reached it.
+
+        Raises:
+            DeviceError: it failed; so does every later use.
+        """
+        self.timeline.errors.check()
+        if self.timeline.epoch > self.epoch:
+            return
+        try:
+            self.signal.wait(self.value, timeout_ms)
+        except DeviceError as e:
+            self.timeline.errors.fail(e)
 
 
 def wait_all(points: Sequence[Point]) -> None:

@@ -20,6 +20,7 @@ from tinyhost.realization import realize
 from tinyhost.schedule.storage import region_of
 from tinyhost.tensor import Tensor
 from tinyhost.uop import UOp
+from tinyhost.uop.sharding import stored_axis
 
 Demands: TypeAlias = "list[tuple[str, Any]]"  # (name, key) of each leaf
 
@@ -100,13 +101,15 @@ def _key(u: UOp, plain: UOp | None) -> Any:
     if plain is not None:
         return Tensor, u.shape, plain.arg.dtype, plain.arg.device, None, None
     shape = tuple([d if isinstance(d, int) else d.unbind_all()[0] for d in u.shape])
-    view = _pattern(u) if u.axis is not None or _is_symbolic(u) else None
-    return Tensor, shape, u.dtype, u.device, u.axis, view
+    axis = stored_axis(u)
+    view = _pattern(u) if axis is not None or _is_symbolic(u) else None
+    return Tensor, shape, u.dtype, u.device, axis, view
 
 
 def _text(u: UOp) -> str:
     dims = [d.unbind_all()[0].render() if isinstance(d, UOp) else str(d) for d in u.shape]
-    split = "" if u.axis is None else f", split along axis {u.axis}"
+    axis = stored_axis(u)
+    split = "" if axis is None else f", split along axis {axis}"
     return f"a tensor ({', '.join(dims)}{',' * (len(dims) == 1)}) {u.dtype} on {u.device}{split}"
 
 
@@ -148,7 +151,8 @@ class Inputs:
             self._bind()
         self.var_vals = {name: v.val for name, v in self.bound.items()} if self.bound else {}
         at = iter(plain)
-        self.demands: Demands = [(p, _key(v.uop, next(at)) if isinstance(v, Tensor) else key_of(p, v)) for p, v in found]
+        self.demands: Demands = [(p, _key(v.uop, next(at)) if isinstance(v, Tensor) else key_of(p, v))
+                                 for p, v in found]
         self.demands.append(("", settings()))
 
     def texts(self) -> list[str]:
@@ -189,7 +193,7 @@ class Inputs:
 
 def _input_buffer(path: str, t: Tensor) -> Buffer | MultiBuffer:
     storage = under_views(t.uop)
-    if is_storage(storage) and (t.uop.axis is not None or _is_symbolic(t.uop)):
+    if is_storage(storage) and (stored_axis(t.uop) is not None or _is_symbolic(t.uop)):
         return buffer_of(storage).ensure_allocated()
     region = region_of(t.uop) if t.uop.device is not None else None
     if region is None or not is_storage(region.root):

@@ -5,9 +5,12 @@ was recorded and gives the result of that call. Which capture belongs to a call 
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from tinyhost._tensor import history
+from tinyhost._tensor.registry import touched
 from tinyhost.device import Buffer
 from tinyhost.device.buffer import from_buffer
 from tinyhost.device.multibuffer import MultiBuffer, parts_of
@@ -16,9 +19,9 @@ from tinyhost.engine.replay import Replay
 from tinyhost.errors import JitError
 from tinyhost.jit.arguments import Inputs
 from tinyhost.jit.captured import Captured
-from tinyhost.jit.results import Output, outputs_of, result_of
-from tinyhost.jit.state import Before, State
-from tinyhost.realization import is_settled, lazy_graphs, settle
+from tinyhost.jit.results import Output, Result, outputs_of, result_of
+from tinyhost.jit.state import Before, Grads, State
+from tinyhost.realization import is_settled, settle
 from tinyhost.tensor import Tensor
 from tinyhost.uop import Ops, UOp
 
@@ -31,44 +34,64 @@ def capture(captured: Captured, inputs: Inputs, run: Run) -> Any:
     Raises:
         JitError: nothing ran, or what ran cannot be replayed.
     """
-    # a part of a buffer stands on a BUFFER of its own meanwhile, so that a replay may take another part
+    with _parts_on_their_own(inputs) as nodes:
+        recording, outputs, result, grads = _recorded(inputs, nodes, run)
+    history.forget_made(recording.made)  # replays give values without a past, and it would hold what is in between
+    slots = {u: UOp.new_buffer(u.arg.device, u.arg.size, u.arg.dtype) for u in nodes}
+    result = result.moved(slots | {u: o.slot for u, o in outputs.items()})
+    captured.demands, captured.texts = inputs.demands, inputs.texts()
+    captured.inputs, captured.bound, captured.result = list(slots.values()), inputs.bound, result
+    captured.outputs = list(outputs.values())
+    captured.replay = Replay(recording, [*inputs.buffers, *(o.buffer for o in captured.outputs)])
+    captured.state = State(captured.replay.used, grads)
+    now = {slot: inputs.flat(i) for i, slot in enumerate(captured.inputs)} | {o.slot: u for u, o in outputs.items()}
+    own = result.tensors_over(now, inputs.tensors)
+    results = {id(t) for t in own}
+    for u, o in outputs.items():
+        o.follow(u, results)
+    return result.filled(own)
+
+
+@contextmanager
+def _parts_on_their_own(inputs: Inputs) -> Iterator[list[UOp]]:
+    """The BUFFER of each input.
+
+    A part of a buffer stands on one of its own meanwhile, so that a replay may take another part.
+    """
     views = {i: t.uop for i, (_, t) in enumerate(inputs.tensors) if inputs.is_part(i)}
     nodes = [from_buffer(b) if i in views else inputs.flat(i) for i, b in enumerate(inputs.buffers)]
     for i, view in views.items():
         inputs.tensors[i][1].uop = nodes[i].reshape(view.shape)
-    before = Before(inputs.buffers)
-    recording = recorder.start(lazy_graphs())
     try:
-        ret, tensors = run(lambda: before.carry(recording))
-        before.carry(recording)
+        yield nodes
+    finally:
+        for i, view in views.items():
+            t = inputs.tensors[i][1]
+            written = t.uop is not nodes[i].reshape(view.shape)
+            t.uop = t.uop.substitute({nodes[i]: view.reshape((view.max_numel(),))}, walk=True) if written else view
+
+
+def _recorded(inputs: Inputs, nodes: list[UOp], run: Run) -> tuple[Capture, dict[UOp, Output], Result, Grads]:
+    """Call ``run``: what it recorded, the memory it made for the result, the result, and the gradients it changed.
+
+    Nothing else refers to what the function made when this returns, so that it is scratch of the capture.
+    """
+    before = Before(inputs.buffers)
+    recording = recorder.start(before.roots)
+    try:
+        with touched() as mine:
+            ret, tensors = run(lambda: before.carry(recording, mine()))
+            before.carry(recording, mine())
         if not recording.items:
             raise JitError("didn't JIT anything! The function ran no kernel while it was captured: realize its result "
                            "inside, or make it depend on its arguments")
         before.check_dropped(recording)
         _check_values(recording, inputs)
         outputs = _outputs(recording, [t.uop for t in tensors])
-        slots = [UOp.new_buffer(u.arg.device, u.arg.size, u.arg.dtype) for u in nodes]
-        places = dict(zip(nodes, slots)) | {u: o.slot for u, o in outputs.items()}
-        result = result_of(ret, tensors, inputs.tensors, places, set(outputs))
-        grads = before.changed_grads(recording)
-        del ret, tensors  # what nothing else refers to is scratch of the capture
+        result = result_of(ret, tensors, inputs.tensors, set(outputs))
+        return recording, outputs, result, before.changed_grads(recording, mine())
     finally:
         recorder.stop()
-        for i, view in views.items():
-            t = inputs.tensors[i][1]
-            written = t.uop is not nodes[i].reshape(view.shape)
-            t.uop = t.uop.substitute({nodes[i]: view.reshape((view.max_numel(),))}, walk=True) if written else view
-    captured.demands, captured.texts = inputs.demands, inputs.texts()
-    captured.inputs, captured.bound, captured.result = slots, inputs.bound, result
-    captured.outputs = list(outputs.values())
-    captured.replay = Replay(recording, [*inputs.buffers, *(o.buffer for o in captured.outputs)])
-    captured.state = State(captured.replay.used, grads)
-    now = {slot: inputs.flat(i) for i, slot in enumerate(slots)} | {o.slot: u for u, o in outputs.items()}
-    own = result.tensors_over(now, inputs.tensors)
-    results = {id(t) for t in own}
-    for u, o in outputs.items():
-        o.follow(u, results)
-    return result.filled(own)
 
 
 def _check_values(recording: Capture, inputs: Inputs) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tinyhost._tensor.registry import live_tensors
@@ -145,9 +145,13 @@ class Result:
     anchors: dict[int, int | list[weakref.ref[Tensor]]] = field(default_factory=dict)
 
     def moved(self, new: dict[UOp, UOp]) -> Result:
-        """The same over other nodes, apart from the tensors outside."""
-        tensors = [Shown(s.node.substitute(new, walk=True), s.argument, s.family, s.made) for s in self.tensors]
-        return Result(self.value, tensors, {n: a for n, a in self.anchors.items() if isinstance(a, int)})
+        """The same over other nodes."""
+        return Result(self.value, [replace(s, node=s.node.substitute(new, walk=True)) for s in self.tensors],
+                      self.anchors)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # tensors outside stay behind
+        return Result, (self.value, self.tensors, {n: a for n, a in self.anchors.items() if isinstance(a, int)})
 
     def tensors_over(self, now: dict[UOp, UOp], arguments: Sequence[tuple[str, Tensor]]) -> list[Tensor]:
         """The tensors of a call, over its storage and variables."""
@@ -205,9 +209,9 @@ def result_tensors(ret: Any) -> list[Tensor]:
     return [v for v in values if isinstance(v, Tensor)]
 
 
-def result_of(ret: Any, tensors: Sequence[Tensor], arguments: Sequence[tuple[str, Tensor]], places: dict[UOp, UOp],
+def result_of(ret: Any, tensors: Sequence[Tensor], arguments: Sequence[tuple[str, Tensor]],
               made: Collection[UOp]) -> Result:
-    """What a function returned, over ``places``; ``made`` is storage that the capture made."""
+    """What a function returned; ``made`` is storage that the capture made."""
     unique = list({id(t): t for t in tensors}.values())
     number = {id(t): i for i, t in enumerate(unique)}
     families: dict[int, int] = {}
@@ -215,7 +219,7 @@ def result_of(ret: Any, tensors: Sequence[Tensor], arguments: Sequence[tuple[str
     for t in unique:
         family = None if t._family is None else families.setdefault(id(t._family), len(families))
         home = storage_of(t.uop)
-        shown = Shown(t.uop.substitute(places, walk=True), family=family, made=home in made)
+        shown = Shown(t.uop, family=family, made=home in made)
         shown.argument = next((i for i, (_, a) in enumerate(arguments) if a is t), None)
         if shown.argument is None and home is not None and home not in made:
             shown.outside = weakref.ref(t)

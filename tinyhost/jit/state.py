@@ -7,8 +7,8 @@ uses, and gradients are as it found them. What cannot be carried over is an erro
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Collection, Iterable
+from typing import Any, TypeAlias
 
 from tinyhost._tensor.registry import lazy_tensors, live_tensors, watch
 from tinyhost._tensor.views import storage_of
@@ -18,8 +18,11 @@ from tinyhost.errors import JitError
 from tinyhost.realization import realize, root_state
 from tinyhost.tensor import Tensor
 from tinyhost.uop import Ops, UOp
+from tinyhost.uop.sharding import stored_axis
 
 ANY = object()  # a gradient that does not matter
+# (tensor, the gradient it must have before a replay or ANY, the one that it has after it)
+Grads: TypeAlias = "list[tuple[weakref.ref[Tensor], Any, Any]]"
 
 
 def _base(node: UOp) -> Any:
@@ -32,34 +35,50 @@ def _home(uop: UOp) -> UOp | None:
     return node if node is not None and node.op is Ops.BUFFER and has_storage(node) else None
 
 
+class _Witness(Tensor):
+    """A view of a lazy tensor that a capture made; captures of other threads leave it out of what they look at."""
+
+    __slots__ = ()
+
+
+def _witness(t: Tensor, uop: UOp) -> Tensor:
+    view = t._view(uop)
+    view.__class__ = _Witness
+    return view
+
+
 class Before:
     """Tensors as they were when a capture began."""
 
     def __init__(self, arguments: Iterable[Any]) -> None:
-        live = live_tensors()
+        live = [t for t in live_tensors() if type(t) is not _Witness]
         self._shown = [(weakref.ref(t), t.uop, node) for t in live if (node := _home(t.uop)) is not None]
-        # of each lazy tensor its graph, and a view of it, which shows where it is once it is computed
-        self._lazy = [(weakref.ref(t), root_state(t), t._view(u)) for t, u in lazy_tensors() if u.device is not None]
+        # of each lazy tensor a view, which shows where it is once it is computed, and its graph beside that view
+        lazy = [(t, _witness(t, u)) for t, u in lazy_tensors() if u.device is not None and type(t) is not _Witness]
+        self._lazy = [(weakref.ref(t), root_state(t), witness) for t, witness in lazy]
+        self.roots: dict[UOp, None] = dict.fromkeys([root for _, root, _ in self._lazy])
         self._grads = {id(t): (t, t.grad) for t in live if t.grad is not None}
         self._arguments = {id(b.base) for b in arguments}
 
-    def carry(self, capture: Capture) -> None:
+    def carry(self, capture: Capture, mine: Collection[Tensor]) -> None:
         """Write what the function put in the place of state into the storage of the state, while recording.
+
+        ``mine`` are the tensors that it made or gave another node.
 
         Raises:
             JitError: it does not fit there.
         """
-        used = _used(capture)
+        used, ids = _used(capture), {id(t) for t in mine}
         back: list[Tensor] = []
         for t, grad in self._grads.values():
-            if t.grad is not None and t.grad is not grad and _carried(grad.uop, t.grad, used):
+            if t.grad is not grad and id(t.grad) in ids and _carried(grad.uop, t.grad, used):
                 _put_back(grad, grad.uop, t.grad)
                 t.grad = grad
                 back.append(grad)
         used |= self._arguments
         for ref, uop in [*((ref, uop) for ref, uop, _ in self._shown), *((ref, t.uop) for ref, _, t in self._lazy)]:
             state = ref()
-            if state is not None and _carried(uop, state, used):
+            if state is not None and id(state) in ids and _carried(uop, state, used):
                 _put_back(state, uop, Tensor._wrap(state.uop))
                 back.append(state)
         realize(*back)
@@ -84,16 +103,20 @@ class Before:
                            "next call would read something else: write state in place with assign(), or return it and "
                            "pass it as an argument")
 
-    def changed_grads(self, capture: Capture) -> list[tuple[weakref.ref[Tensor], Any, Any]]:
-        """(tensor, the gradient it must have before a replay or ANY, the one it has after it)."""
-        used, out = _used(capture), []
+    def changed_grads(self, capture: Capture, mine: Collection[Tensor]) -> Grads:
+        """The gradients that recorded steps read, and those that the function exchanged for one of ``mine``, or took
+        from a tensor that it uses."""
+        used, ids = _used(capture), {id(t) for t in mine}
+        out: Grads = []
         for t in live_tensors():
             _, before = self._grads.get(id(t), (t, None))
-            if t.grad is not before:
-                need = None if before is None else before if _is_used(before.uop, used) else ANY
-                out.append((weakref.ref(t), need, t.grad))
-            elif before is not None and _is_used(before.uop, used):
-                out.append((weakref.ref(t), before, before))
+            reads = before is not None and _is_used(before.uop, used)
+            if t.grad is before:
+                changed = reads
+            else:
+                changed = id(t.grad) in ids or (t.grad is None and _is_used(t.uop, used))
+            if changed:
+                out.append((weakref.ref(t), before if reads or before is None else ANY, t.grad))
         return out
 
 
@@ -127,13 +150,13 @@ def _put_back(t: Tensor, uop: UOp, new: Tensor) -> None:
 
 
 def _kind(t: Tensor) -> Any:
-    return t.shape, t.dtype, t.device, t.uop.axis
+    return t.shape, t.dtype, t.device, stored_axis(t.uop)
 
 
 class State:
     """Tensors over the storage that a capture uses, and the gradients it expects and leaves."""
 
-    def __init__(self, used: Iterable[Any], grads: list[tuple[weakref.ref[Tensor], Any, Any]]) -> None:
+    def __init__(self, used: Iterable[Any], grads: Grads) -> None:
         self.grads = grads
         self._homes: dict[UOp, list[weakref.ref[Tensor]]] = {}
         self._moved = False

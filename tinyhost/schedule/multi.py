@@ -16,6 +16,7 @@ from tinyhost.errors import ScheduleError
 from tinyhost.helpers import prod
 from tinyhost.schedule.allreduce import allreduce
 from tinyhost.schedule.demand import narrow_copies
+from tinyhost.schedule.indexing import is_static
 from tinyhost.schedule.lanes import Lanes, Span, covered, cut, everywhere, moved, on_lane, part, shard_spans, whole
 from tinyhost.schedule.storage import is_storage, storage_root
 from tinyhost.uop import AddrSpace, GroupOp, Ops, ParamArg, UOp
@@ -379,11 +380,19 @@ def _store(u: UOp, src: Values) -> Value:
             continue
         if not is_storage(storage_root(n)):
             raise ScheduleError(f"cannot store into a view of shape {u.src[0].shape} of a value that is split over "
-                                f"{target.devices}: a reshape in it moved items between shards; assign to the whole "
-                                "value")
+                                f"{target.devices}: {_why_nowhere(u.src[0])}")
         new = _here(value, i, d) if own < 0 or shape[own] == 1 else _part(value, i, d, own, target.spans[i])
         nodes.append(UOp(u.op, (n, new), u.arg))
     return Lanes(target.devices, tuple(nodes))
+
+
+def _why_nowhere(place: UOp) -> str:
+    """Why a view of a split value has no storage on the lanes."""
+    while place.op in GroupOp.Movement:
+        if place.op is Ops.SHRINK and not is_static(place.src[1].as_shape):
+            return "its place along the split axis is a variable; split the value along another axis"
+        place = place.src[0]
+    return "a reshape in it moved items between shards; assign to the whole value"
 
 
 def _after(u: UOp, src: Values) -> Value:

@@ -89,8 +89,8 @@ def _offset(view: UOp) -> int | None:
 def _shrink_offset(source: Shape, box: tuple[tuple[int, int], ...]) -> int | None:
     """A sub-box is one block when every axis inside its first longer axis is taken whole."""
     outer = True
-    for d, (_, n) in zip(source, box):
-        if not outer and n != d:
+    for d, (first, n) in zip(source, box):
+        if not isinstance(first, int) or (not outer and n != d):
             return None
         outer = outer and n == 1
     return sum(o * stride for (o, _), stride in zip(box, row_major(source)))

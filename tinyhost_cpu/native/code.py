@@ -8,7 +8,8 @@ the code of each kind of packet.
 - ``reset(run, packets)``: makes a run ready: nothing is claimed, nothing has ended.
 - ``hand_in(calls, count)``: puts calls for help into the rings of workers and wakes who sleeps. 0, and nothing done,
   when one of the rings is full; callers take turns.
-- ``withdraw(calls, count)``: takes back the calls that no worker has taken yet, and waits until the others have left.
+- ``withdraw(calls, count, rests)``: takes back the calls that no worker has taken yet, and waits until the others have
+  left; 0 when that takes longer than so many rests.
 - ``guarded(state, function, count, arguments)``: calls a function on this thread; 0, or the signal that ended it.
 - ``handler(signal, info, context)``: notes a fault in the state of the thread it happened in and lets that thread go
   on behind its call; so it does with the watchdog's signal, if the kernel that is meant still runs. Any other fault
@@ -37,6 +38,21 @@ from tinyhost_cpu.native.assembler import (
     Assembler,
     at,
     low,
+)
+from tinyhost_cpu.native.idioms import (
+    FUTEX,
+    FUTEX_WAIT,
+    FUTEX_WAKE,
+    NAP,
+    call_kernel,
+    enter,
+    forget,
+    leave,
+    nap,
+    recover,
+    remember,
+    rest,
+    system_call,
 )
 from tinyhost_cpu.native.layout import (
     ALT_STACK,
@@ -69,12 +85,11 @@ from tinyhost_cpu.native.layout import (
     STACK,
     TID,
 )
-from tinyhost_cpu.native.packets import FUTEX, FUTEX_WAIT, FUTEX_WAKE, enter, leave, system_call
 from tinyhost_cpu.x86.insns import X86Ops as X
 
 RT_SIGACTION, RT_SIGPROCMASK, SIGALTSTACK, GETTID = 13, 14, 131, 186
 SIG_SETMASK = 2  # signal.h
-SPINS = 500  # looks at PUT before the worker sleeps: some ten microseconds
+IDLE_SPINS = 500  # looks at PUT before the worker sleeps: some ten microseconds
 SI_ADDR = 16
 GREG_RBX, GREG_RSP, GREG_RIP = (40 + 8 * i for i in (11, 15, 16))  # in ucontext_t
 
@@ -122,7 +137,7 @@ def _worker(a: Assembler) -> None:
     a.put(X.MOV, at(RBX, TID), RAX)
     a.put(X.MOV, R12, at(RBX, DONE))
     a.label("idle")
-    a.number(R14, SPINS)
+    a.number(R14, IDLE_SPINS)
     a.label("spin")
     a.put(X.CMP, R12, at(RBX, PUT))
     a.jump(X.JNE, "work")
@@ -237,16 +252,13 @@ def _put_call(a: Assembler) -> None:
 
 
 def _withdraw(a: Assembler) -> None:
-    def sleep() -> None:
-        a.put(X.MOV, RDI, RSP)
-        a.number(RSI, 0)
-        system_call(a, packets.NANOSLEEP)
     a.label("withdraw")
     enter(a)
     _calls(a)
-    a.put(X.SUB, RSP, 16)
+    a.put(X.SUB, RSP, 32)
     a.put(X.MOV, at(RSP), 0)
-    a.put(X.MOV, at(RSP, 8), packets.NAP)
+    a.put(X.MOV, at(RSP, 8), NAP)
+    a.put(X.MOV, at(RSP, 16), RDX)
     _each_call(a, "call back", "all back")
     a.put(X.MOV, RDX, at(R14, HELP_SLOT))
     a.put(X.TEST, RDX, RDX)
@@ -263,20 +275,27 @@ def _withdraw(a: Assembler) -> None:
     a.put(X.ADD, R14, HELP_BYTES)
     a.jump(X.JMP, "call back")
     a.label("all back")
-    _each_call(a, "helpers", "all left")
     a.number(R15, 0)
+    _each_call(a, "helpers", "all left")
     a.label("helper")
     a.put(X.MOV, RBX, at(R14, HELP_RUN))
     a.put(X.MOV, RAX, at(RBX, RUN_LEFT))
     a.put(X.CMP, RAX, at(RBX, RUN_STARTED))
     a.jump(X.JAE, "left")
-    packets.rest(a, "helper", "helper", sleep)
+    a.put(X.CMP, R15, at(RSP, 16))
+    a.jump(X.JAE, "not all left")
+    rest(a, "helper", "helper", lambda: nap(a, 0))
     a.label("left")
     a.put(X.ADD, R14, HELP_BYTES)
     a.jump(X.JMP, "helpers")
     a.label("all left")
-    a.put(X.ADD, RSP, 16)
+    a.number(RAX, 1)
+    a.label("withdrawn")
+    a.put(X.ADD, RSP, 32)
     leave(a)
+    a.label("not all left")
+    a.number(RAX, 0)
+    a.jump(X.JMP, "withdrawn")
 
 
 def _guarded(a: Assembler, avx: bool) -> None:
@@ -286,14 +305,14 @@ def _guarded(a: Assembler, avx: bool) -> None:
     a.put(X.MOV, R15, RSI)
     a.put(X.MOV, RSI, RCX)
     a.put(X.MOV, RCX, RDX)
-    packets.remember(a, "guarded fault")
-    packets.call_kernel(a, "guarded")
+    remember(a, "guarded fault")
+    call_kernel(a, "guarded")
     a.number(RAX, 0)
     a.label("guarded end")
-    packets.forget(a)
+    forget(a)
     leave(a)
     a.label("guarded fault")
-    packets.recover(a, avx)
+    recover(a, avx)
     a.put(X.MOV, RAX, at(RBX, FAULT_SIGNAL))
     a.jump(X.JMP, "guarded end")
 

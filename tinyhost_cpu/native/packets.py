@@ -2,8 +2,8 @@
 
 ``participate(run, state, ticks)`` walks the packets of a run from the first one; several threads do so at once and
 take chunks as they come. It returns OVER when the run is over, FAILED when that is so after a fault, and SLICE_OVER
-when ``ticks`` of the time stamp counter have passed: the caller looks after its own affairs and calls again. With ``HELP`` ticks it leaves at the end of the packets, whatever
-others still do, and counts itself into RUN_LEFT.
+when ``ticks`` of the time stamp counter have passed: the caller looks after its own affairs and calls again. With
+``HELP`` ticks it leaves at the end of the packets, whatever others still do, and counts itself into RUN_LEFT.
 
 Word 0 of a packet is where its code starts: going on to the next packet is one indirect jump. While packets run, rbx is
 the state, r13 the run, r12 the packet and r14 the chunk; rsp is STACK of the state, and the frame begins there.
@@ -18,8 +18,6 @@ from collections.abc import Callable
 
 from tinyhost_cpu.native import layout
 from tinyhost_cpu.native.assembler import (
-    R8,
-    R9,
     R10,
     R12,
     R13,
@@ -37,12 +35,26 @@ from tinyhost_cpu.native.assembler import (
     at,
     low,
 )
+from tinyhost_cpu.native.idioms import (
+    FUTEX,
+    FUTEX_WAIT,
+    FUTEX_WAKE,
+    NAP,
+    call_kernel,
+    enter,
+    forget,
+    leave,
+    nap,
+    recover,
+    remember,
+    rest,
+    resume_at,
+    system_call,
+)
 from tinyhost_cpu.native.layout import (
-    CALLS,
     FAULT_ADDRESS,
     FAULT_CODE,
     FAULT_SIGNAL,
-    MXCSR,
     NONE,
     NUMBER,
     PACKET_A,
@@ -54,8 +66,6 @@ from tinyhost_cpu.native.layout import (
     PACKET_COUNT,
     PACKET_NEED,
     PACKET_SCRATCH_AT,
-    REGISTER_ARGS,
-    RESUME,
     RUN_CANCELLED,
     RUN_COMPLETED,
     RUN_FAILED,
@@ -64,128 +74,17 @@ from tinyhost_cpu.native.layout import (
     RUN_LOGGED,
     RUN_WAITERS,
     SCRATCH,
-    STACK,
 )
 from tinyhost_cpu.x86.encode import Reg
 from tinyhost_cpu.x86.insns import X86Ops as X
 
-SCHED_YIELD, NANOSLEEP, FUTEX = 24, 35, 202  # Linux UAPI, unistd_64.h
-FUTEX_WAIT, FUTEX_WAKE = 128, 129  # futex.h; both private to the process
 CLOCK_MONOTONIC = 1  # time.h
-SAVED = (RBX, RBP, R12, R13, R14, R15)  # System V ABI, 3.2.1
-ARGUMENTS = (RDI, RSI, RDX, RCX, R8, R9)
 HELP = 1 << 62  # ticks of a helper
 OVER, SLICE_OVER, FAILED = range(3)
-SPINS, YIELDS = 200, 50  # looks at what is waited for: first at once, then after others could run, then after a sleep
-NAP = 50_000  # ns between looks at words that nobody wakes us for
 LONG_NAP = 50_000_000  # ns in the kernel before a look at the time
 # the frame
 PACKET, RUN, TICKS, DEADLINE, START, CHUNK, SHORT, LONG, FRAME = 0, 8, 16, 24, 32, 40, 48, 64, 80
 PACKET_SHIFT = RECORD_SHIFT = 6
-
-
-def system_call(a: Assembler, number: int) -> None:
-    """Changes rax, rcx and r11 only."""
-    a.number(RAX, number)
-    a.put(X.SYSCALL)
-
-
-def enter(a: Assembler) -> None:
-    """Save the caller's registers; the stack becomes a multiple of 16."""
-    for register in SAVED:
-        a.put(X.PUSH, register)
-    a.put(X.SUB, RSP, 8)
-
-
-def leave(a: Assembler) -> None:
-    """Undo ``enter`` and return."""
-    a.put(X.ADD, RSP, 8)
-    for register in reversed(SAVED):
-        a.put(X.POP, register)
-    a.put(X.RET)
-
-
-def remember(a: Assembler, resume: str) -> None:
-    """Note in the state at rbx how this thread goes on after a fault."""
-    a.put(X.MOV, at(RBX, STACK), RSP)
-    a.put(X.STMXCSR, at(RBX, MXCSR, 32))
-    resume_at(a, resume)
-
-
-def resume_at(a: Assembler, label: str) -> None:
-    """Where to go on after a fault from now on."""
-    a.address(RAX, label)
-    a.put(X.MOV, at(RBX, RESUME), RAX)
-
-
-def forget(a: Assembler) -> None:
-    """Faults of this thread are no longer ours."""
-    a.number(RCX, 0)
-    a.put(X.MOV, at(RBX, RESUME), RCX)
-
-
-def recover(a: Assembler, avx: bool) -> None:
-    """After a fault: rbx and rsp are right; vector state is whatever the kernel left, CALLS may say that it runs."""
-    if avx:
-        a.put(X.VZEROUPPER)
-    a.put(X.LDMXCSR, at(RBX, MXCSR, 32))
-    a.put(X.MOV, RAX, at(RBX, CALLS))
-    a.put(X.ADD, RAX, 1)
-    a.put(X.AND, RAX, -2)
-    a.put(X.MOV, at(RBX, CALLS), RAX)
-
-
-def call_kernel(a: Assembler, name: str, patch: Callable[[], None] = lambda: None) -> None:
-    """Call r15 with the rcx words at rsi, as ``patch`` changes them in their copy at rsp; rsp is STACK behind it."""
-    a.put(X.MOV, RAX, RCX)
-    a.put(X.CMP, RAX, REGISTER_ARGS)
-    a.jump(X.JAE, name + " many")
-    a.number(RAX, REGISTER_ARGS)
-    a.label(name + " many")
-    a.put(X.ADD, RAX, 1)
-    a.put(X.AND, RAX, -2)  # the stack stays a multiple of 16
-    a.put(X.SHL, RAX, 3)
-    a.put(X.SUB, RSP, RAX)
-    a.put(X.TEST, RCX, RCX)
-    a.jump(X.JE, name + " copied")
-    a.label(name + " word")
-    a.put(X.MOV, RAX, at(RSI, -8, index=RCX, scale=8))
-    a.put(X.MOV, at(RSP, -8, index=RCX, scale=8), RAX)
-    a.put(X.SUB, RCX, 1)
-    a.jump(X.JNE, name + " word")
-    a.label(name + " copied")
-    patch()
-    for i, register in enumerate(ARGUMENTS):
-        a.put(X.MOV, register, at(RSP, 8 * i))
-    a.put(X.ADD, RSP, 8 * REGISTER_ARGS)  # the words behind them are the stack arguments
-    # the watchdog compares: the same odd number twice is a kernel that runs all the while
-    a.put(X.ADD, at(RBX, CALLS), 1)
-    a.put(X.CALL, R15)
-    a.put(X.ADD, at(RBX, CALLS), 1)
-    a.put(X.MOV, RSP, at(RBX, STACK))
-
-
-def rest(a: Assembler, name: str, again: str, sleep: Callable[[], None],
-         look_up: Callable[[Assembler], None] = lambda a: None) -> None:
-    """Let time pass, r15 counts how often before, then jump to ``again``; ``sleep`` is what to do after many.
-
-    ``look_up`` is done whenever that took more than a moment.
-    """
-    a.put(X.ADD, low(R15), 1)
-    a.put(X.CMP, low(R15), SPINS)
-    a.jump(X.JA, name + " yield")
-    a.put(X.PAUSE)
-    a.jump(X.JMP, again)
-    a.label(name + " yield")
-    a.put(X.CMP, low(R15), SPINS + YIELDS)
-    a.jump(X.JA, name + " sleep")
-    system_call(a, SCHED_YIELD)
-    a.jump(X.JMP, name + " rested")
-    a.label(name + " sleep")
-    sleep()
-    a.label(name + " rested")
-    look_up(a)
-    a.jump(X.JMP, again)
 
 
 def participate(a: Assembler, avx: bool, clock: int) -> None:
@@ -380,10 +279,6 @@ def _poll(a: Assembler, avx: bool) -> None:
 
 def _until(a: Assembler, avx: bool, kind: str, look: Callable[[], None]) -> None:
     """Everybody looks, the first one to see it claims: so the caller can leave in between."""
-    def sleep() -> None:
-        a.put(X.LEA, RDI, at(RSP, SHORT, 0))
-        a.number(RSI, 0)
-        system_call(a, NANOSLEEP)
     _start_of(a, kind)
     a.put(X.MOV, at(RSP, PACKET), R12)
     resume_at(a, kind + " fault")
@@ -394,7 +289,7 @@ def _until(a: Assembler, avx: bool, kind: str, look: Callable[[], None]) -> None
     a.jump(X.JNE, kind + " passed")
     a.put(X.CMP, at(R13, RUN_CANCELLED), 0)
     a.jump(X.JNE, kind + " reached")
-    rest(a, kind, kind + " look", sleep, _check_time)
+    rest(a, kind, kind + " look", lambda: nap(a, SHORT), _check_time)
     a.label(kind + " fault")
     _note_fault(a, kind, avx)
     a.label(kind + " reached")

@@ -18,10 +18,12 @@ from typing import Any, NamedTuple
 
 from tinyhost.errors import KernelFault
 from tinyhost_cpu.native import layout
+from tinyhost_cpu.native.idioms import SPINS
 from tinyhost_cpu.native.packets import FAILED
 from tinyhost_cpu.native.states import Fault, Faults, State, fault_of
 
 SLICE_TICKS = 150_000_000  # of the time stamp counter, between looks at pending signals of Python: 30 to 75 ms
+PATIENCE = 2000  # rests while helpers leave, between such looks
 FULL_RING_SLEEP = 1e-3  # seconds
 
 
@@ -114,8 +116,9 @@ class Execution:
                     self._failed = True
                     break
                 self._check_progress()
-        if self._count:
-            self._faults.withdraw(self._calls, self._count)
+        if self._count and not self._faults.withdraw(self._calls, self._count, SPINS):
+            while not self._faults.wait_for_helpers(self._calls, self._count, PATIENCE):
+                pass  # a look at pending signals
 
     def cancel(self) -> None:
         """What has not started does not, and nothing is waited for."""

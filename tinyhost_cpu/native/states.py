@@ -132,10 +132,12 @@ class Faults:
         pointer, word = ctypes.c_void_p, ctypes.c_int64
         self.worker = start + at["worker"]
         self.handlers = {kind: start + at[kind] for kind in layout.KINDS}
-        self.reset = ctypes.CFUNCTYPE(None, word, word)(start + at["reset"])
+        # what takes a moment only holds Python's lock: getting it back may take its other threads' time slice
+        self.reset = ctypes.PYFUNCTYPE(None, word, word)(start + at["reset"])
+        self.hand_in = ctypes.PYFUNCTYPE(word, pointer, word)(start + at["hand_in"])
+        self.withdraw = ctypes.PYFUNCTYPE(word, pointer, word, word)(start + at["withdraw"])
+        self.wait_for_helpers = ctypes.CFUNCTYPE(word, pointer, word, word)(start + at["withdraw"])
         self.participate = ctypes.CFUNCTYPE(word, word, word, word)(start + at["participate"])
-        self.hand_in = ctypes.CFUNCTYPE(word, pointer, word)(start + at["hand_in"])
-        self.withdraw = ctypes.CFUNCTYPE(None, pointer, word)(start + at["withdraw"])
         self.guarded = ctypes.CFUNCTYPE(word, pointer, pointer, word, pointer)(start + at["guarded"])
         self._install(start + at["handler"])
         keep_for_good(self)
