@@ -113,7 +113,8 @@ def growth(name: str, batch: int, steps: int) -> dict[str, Any]:
     for i in range(1, steps + 1):
         step(images.copy(), labels.copy())
         if i in (steps // 10, steps):
-            seen.append({"resident": status("VmRSS"), **(alive() if name == "tinyhost" else {})})
+            counts = alive() if name == "tinyhost" else {}  # counting takes memory itself
+            seen.append({**counts, "resident": status("VmRSS")})
     return {"early": seen[0], "late": seen[-1]}
 
 

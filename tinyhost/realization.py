@@ -15,7 +15,7 @@ from tinyhost._tensor.views import family_of
 from tinyhost.device import Buffer, Device, caps_of
 from tinyhost.device.buffer import buffer_of, has_storage
 from tinyhost.device.multibuffer import MultiBuffer
-from tinyhost.engine.capture import recorder
+from tinyhost.engine.capture import Capture, recorder
 from tinyhost.engine.effects import Effects
 from tinyhost.engine.hazards import STORED, is_storage, overwritten, readers, under_views
 from tinyhost.engine.plan import plan_of
@@ -52,15 +52,8 @@ def _compute(roots: dict[UOp, None], do_update_stats: bool = True) -> dict[UOp, 
     asked = roots
     roots, old = _with_readers(asked)
     if (capture := recorder.active()) is not None and capture.outside:
-        below = UOp.sink(*roots).toposort(enter_calls=False)
-        if early := {u: None for u in capture.outside if u in below}:
-            read = UOp.sink(*asked).toposort(enter_calls=False)
-            was = {u: capture.outside.pop(u) for u in early}
-            capture.early.update([graph for u, graph in was.items() if u in read])
-            with recorder.paused():
-                done = _compute(early)
-            # what else was outside stands on what was computed now
-            capture.outside = {u.substitute(done, walk=True): was for u, was in capture.outside.items()}
+        done = _compute_outside(capture, roots, asked)
+        if done:
             return _compute({u.substitute(done, walk=True): None for u in asked}, do_update_stats)
     effects = Effects(old)
     try:
@@ -77,6 +70,22 @@ def _compute(roots: dict[UOp, None], do_update_stats: bool = True) -> dict[UOp, 
         history.remember(effects.becomes, {under_views(t.uop) for t in live_params()}, old)
         _substitute_live(lazy_tensors(), effects.becomes)
     return effects.becomes
+
+
+def _compute_outside(capture: Capture, roots: dict[UOp, None], asked: dict[UOp, None]) -> dict[UOp, UOp]:
+    """Compute what ``roots`` need of the graphs outside of a capture, unrecorded; what each computed node becomes."""
+    below = UOp.sink(*roots).toposort(enter_calls=False)
+    needed = {u: part for u in capture.outside if (part := u) in below or (part := under_views(u)) in below}
+    if not needed:
+        return {}
+    read = UOp.sink(*asked).toposort(enter_calls=False)
+    was = {u: capture.outside.pop(u) for u in needed}
+    with recorder.paused():
+        done = _compute(dict.fromkeys(needed.values()))
+    capture.early.update({was[u]: u.substitute(done, walk=True) for u, part in needed.items() if part in read})
+    # what else was outside stands on what was computed now
+    capture.outside = {u.substitute(done, walk=True): old for u, old in capture.outside.items()}
+    return done
 
 
 def _substitute_live(lazy: Sequence[tuple[TensorCore, UOp]], becomes: dict[UOp, UOp]) -> None:

@@ -54,7 +54,7 @@ def test_what_was_freed_longest_ago_goes_first():
     first, second, third = a.alloc(2000), a.alloc(1500), a.alloc(2500)
     for opaque, size in ((second, 1500), (first, 2000), (third, 2500)):
         a.free(opaque, size)
-    a.alloc(1600)
+    a.alloc(1700)
     assert second not in a.held and first in a.held and third in a.held
 
 
@@ -73,7 +73,7 @@ def test_what_is_held_stays_within_the_most_that_was_in_use_and_the_slack():
             live.append((a.alloc(size, spec), size, spec))
             used += size
         most = max(most, used)
-        assert used <= sum(a.held.values()) <= most + a.SLACK + len(a.held)  # no allocation is less than a byte
+        assert used <= sum(a.held.values()) <= most + max(a.SLACK, most // 4) + len(a.held)  # no allocation is less than a byte
         assert len({opaque for opaque, _, _ in live}) == len(live) and all(o in a.held for o, _, _ in live)
     for opaque, size, spec in live:
         a.free(opaque, size, spec)

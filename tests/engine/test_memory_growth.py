@@ -1,4 +1,4 @@
-"""Training for many steps: nothing that lives grows, eager or captured. Counts objects and bytes, not resident pages."""
+"""Training for many steps: nothing that lives grows, eager or captured. Counts objects and bytes, no resident pages."""
 from __future__ import annotations
 
 import gc

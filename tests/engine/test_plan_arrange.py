@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.engine.captured_programs import Captured
-from tinyhost import Context, GlobalCounters, Tensor, TinyJit, dtypes
+from tinyhost import Context, GlobalCounters, Tensor, TinyJit, dtypes, nn
 from tinyhost.device import Buffer
 from tinyhost.device.buffer import buffer_of
 from tinyhost.device.multibuffer import MultiBuffer
@@ -90,6 +90,20 @@ def test_a_chain_of_freed_tensors_takes_two(recordings: list[Recording]):
         assert max(seen) <= 2 * LARGE + 4096, f"call {call}"
         assert result.item() == pytest.approx(chained(x.numpy()))
     assert arena_bytes(recordings[0]) <= 2 * LARGE + 4096 and len(recordings[0].arenas) == 1
+
+
+def test_layers_that_are_realized_take_two(recordings: list[Recording]):
+    """Results of replays have no gradients, so activations need not stay for those."""
+    layers = [nn.Linear(64, 64) for _ in range(6)]
+
+    @TinyJit
+    def f(x: Tensor) -> Tensor:
+        for layer in layers:
+            x = layer(x).relu().realize()
+        return x.sum()
+    x = Tensor(np.ones((SIZE // 64, 64), np.float32)).realize()
+    assert len({f(x).item() for _ in range(4)}) == 1
+    assert arena_bytes(recordings[0]) <= 2 * LARGE + 4096 and len(recordings[0].used) == 12
 
 
 def test_temporaries_of_plans_and_realized_tensors_share(recordings: list[Recording]):

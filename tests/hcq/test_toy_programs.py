@@ -48,7 +48,7 @@ class Program:
             elif kind == "move":
                 out = a.to(DEVICES[a.device == DEVICES[0]]) if on_tensors else a
             elif kind == "keep":
-                out = a.contiguous() if on_tensors else a
+                out = (a ^ 5).contiguous() if on_tensors else a ^ 5
             elif on_tensors:
                 out = state[n].assign((a + 1).to(state[n].device)).realize()
             else:

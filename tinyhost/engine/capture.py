@@ -65,13 +65,13 @@ class Capture:
     """The plans executed while it was active: arguments, and the variables' values.
 
     ``outside`` are graphs that existed before (as they are now, with what they were): they are computed once, and their
-    computation is not recorded. ``early`` are those, as they were, that what was recorded reads.
+    computation is not recorded. ``early`` are those, as they were, that what was recorded reads, with what they became.
     ``before`` are blocks of buffer numbers (first, last) that were given out before or meanwhile, not by what is
     recorded.
     """
 
     outside: "dict[UOp, UOp]" = field(default_factory=dict)
-    early: "set[UOp]" = field(default_factory=set)
+    early: "dict[UOp, UOp]" = field(default_factory=dict)
     items: list[tuple[Executed, dict[str, int]]] = field(default_factory=list)
     before: list[tuple[int, int]] = field(default_factory=list)
     _fresh: dict[int, Fresh | None] = field(default_factory=dict)  # by id of the storage

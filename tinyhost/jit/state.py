@@ -35,28 +35,14 @@ def _home(uop: UOp) -> UOp | None:
     return node if node is not None and node.op is Ops.BUFFER and has_storage(node) else None
 
 
-class _Witness(Tensor):
-    """A view of a lazy tensor that a capture made; captures of other threads leave it out of what they look at."""
-
-    __slots__ = ()
-
-
-def _witness(t: Tensor, uop: UOp) -> Tensor:
-    view = t._view(uop)
-    view.__class__ = _Witness
-    return view
-
-
 class Before:
     """Tensors as they were when a capture began."""
 
     def __init__(self, arguments: Iterable[Any]) -> None:
-        live = [t for t in live_tensors() if type(t) is not _Witness]
+        live = live_tensors()
         self._shown = [(weakref.ref(t), t.uop, node) for t in live if (node := _home(t.uop)) is not None]
-        # of each lazy tensor a view, which shows where it is once it is computed, and its graph beside that view
-        lazy = [(t, _witness(t, u)) for t, u in lazy_tensors() if u.device is not None and type(t) is not _Witness]
-        self._lazy = [(weakref.ref(t), root_state(t), witness) for t, witness in lazy]
-        self.roots: dict[UOp, None] = dict.fromkeys([root for _, root, _ in self._lazy])
+        self._lazy = [(weakref.ref(t), u, root_state(t)) for t, u in lazy_tensors() if u.device is not None]
+        self.roots: dict[UOp, None] = dict.fromkeys([root for _, _, root in self._lazy])
         self._grads = {id(t): (t, t.grad) for t in live if t.grad is not None}
         self._arguments = {id(b.base) for b in arguments}
 
@@ -76,7 +62,10 @@ class Before:
                 t.grad = grad
                 back.append(grad)
         used |= self._arguments
-        for ref, uop in [*((ref, uop) for ref, uop, _ in self._shown), *((ref, t.uop) for ref, _, t in self._lazy)]:
+        stood = [(ref, uop) for ref, uop, _ in self._shown]
+        stood += [(ref, uop.substitute({root: capture.early[root]}, walk=True)) for ref, uop, root in self._lazy
+                  if root in capture.early]
+        for ref, uop in stood:
             state = ref()
             if state is not None and id(state) in ids and _carried(uop, state, used):
                 _put_back(state, uop, Tensor._wrap(state.uop))
@@ -94,7 +83,7 @@ class Before:
         for ref, _, node in self._shown:
             if id(base := _base(node)) in used and id(base) not in self._arguments:
                 held[node] = held.get(node, False) or ref() is not None
-        for ref, root, _ in self._lazy:
+        for ref, _, root in self._lazy:
             if root in capture.early:
                 held[root] = held.get(root, False) or ref() is not None
         now = {storage_of(t.uop) for t in live_tensors()}
