@@ -25,6 +25,7 @@ from tinyhost.errors import JitError
 from tinyhost.ops import Ops
 from tinyhost.schedule.storage import region_of
 from tinyhost.uop import UOp
+from tinyhost.uop.leaf import is_leaf
 
 if TYPE_CHECKING:
     from tinyhost._tensor.core import TensorCore
@@ -51,10 +52,11 @@ def _compute(roots: dict[UOp, None], do_update_stats: bool = True) -> dict[UOp, 
     """Compute ``roots`` and all that must be computed with them; what each computed node becomes."""
     asked = roots
     roots, old = _with_readers(asked)
-    if (capture := recorder.active()) is not None and capture.outside:
-        done = _compute_outside(capture, roots, asked)
-        if done:
+    if (capture := recorder.active()) is not None:
+        below = UOp.sink(*roots).toposort(enter_calls=False)
+        if done := _compute_outside(capture, below, asked):
             return _compute({u.substitute(done, walk=True): None for u in asked}, do_update_stats)
+        capture.leaves.update([u for u in below if is_leaf(u)])
     effects = Effects(old)
     try:
         for u in roots:
@@ -72,9 +74,8 @@ def _compute(roots: dict[UOp, None], do_update_stats: bool = True) -> dict[UOp, 
     return effects.becomes
 
 
-def _compute_outside(capture: Capture, roots: dict[UOp, None], asked: dict[UOp, None]) -> dict[UOp, UOp]:
-    """Compute what ``roots`` need of the graphs outside of a capture, unrecorded; what each computed node becomes."""
-    below = UOp.sink(*roots).toposort(enter_calls=False)
+def _compute_outside(capture: Capture, below: dict[UOp, None], asked: dict[UOp, None]) -> dict[UOp, UOp]:
+    """Compute what of ``below`` are graphs outside of a capture, unrecorded; what each computed node becomes."""
     needed = {u: part for u in capture.outside if (part := u) in below or (part := under_views(u)) in below}
     if not needed:
         return {}

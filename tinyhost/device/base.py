@@ -138,9 +138,9 @@ class Allocator(ABC, Generic[Opaque]):
 class LRUAllocator(Allocator[Opaque], ABC):
     """Keeps freed memory by (size, options) and hands it out again.
 
-    All that it holds, in use and kept, is no more than what was once in use at a time and a quarter of that (``SLACK`` if
-    that is more): beyond that, new memory takes the place of what was kept longest. When memory runs out, all that is
-    kept is given back.
+    All that it holds, in use and kept, is no more than what was once in use at a time and a quarter of that (``SLACK``
+    if that is more): beyond that, new memory takes the place of what was kept longest. When memory runs out, all that
+    is kept is given back.
     """
 
     SLACK = 32 << 20  # bytes; loops over small buffers of many sizes free nothing

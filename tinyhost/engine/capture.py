@@ -66,12 +66,14 @@ class Capture:
 
     ``outside`` are graphs that existed before (as they are now, with what they were): they are computed once, and their
     computation is not recorded. ``early`` are those, as they were, that what was recorded reads, with what they became.
+    ``leaves`` are values without storage, of an identity of their own, that it reads.
     ``before`` are blocks of buffer numbers (first, last) that were given out before or meanwhile, not by what is
     recorded.
     """
 
     outside: "dict[UOp, UOp]" = field(default_factory=dict)
     early: "dict[UOp, UOp]" = field(default_factory=dict)
+    leaves: "set[UOp]" = field(default_factory=set)
     items: list[tuple[Executed, dict[str, int]]] = field(default_factory=list)
     before: list[tuple[int, int]] = field(default_factory=list)
     _fresh: dict[int, Fresh | None] = field(default_factory=dict)  # by id of the storage

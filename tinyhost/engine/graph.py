@@ -28,7 +28,7 @@ from tinyhost.engine.queueing import (
 from tinyhost.engine.realize import number
 from tinyhost.env import HCQ2, PROFILE
 from tinyhost.hcq.device import Queues, Submission, Timing
-from tinyhost.hcq.signals import Timeline
+from tinyhost.hcq.signals import Point, Timeline
 from tinyhost.hcq.stream import Linked, encode
 from tinyhost.hcq.submit import CompiledPatcher, PythonPatcher, host_device
 from tinyhost.helpers import GlobalCounters
@@ -47,15 +47,14 @@ class Graph:
     def __init__(self, steps: Sequence[RecordedStep], changing: frozenset[str], given: Buffers) -> None:
         made = queued(steps, changing, given)
         self._devices = {device: _queues_of(device) for device in made.devices}
-        self._lenders = {device: _queues_of(device) for device in made.lenders}
-        self._given = [(given_name(g), g, _queues_of(g[1])) for g in made.given]
+        self._given = [(given_name(g), g, self._devices[g[1]]) for g in made.given]
         self._linked = [_link(self._devices[key[0]], key, queue) for key, queue in zip(made.keys, made.queues)]
         self._patch = CompiledPatcher(self._linked, _compile) if HCQ2.value else PythonPatcher(self._linked)
         self._work = [Submission(self._devices[device], name, linked)
                       for (device, name), linked in zip(made.keys, self._linked)]
         self._group = next(iter(self._devices.values())).group
         self._signals = [(Timeline(self._group.signals), n, queue_names(i)) for i, n in enumerate(made.signals) if n]
-        self._ended: dict[Queues, int] = {}
+        self._ended: list[Point] = []
         self._lock = RLock()  # the queues are patched for one run at a time
         self._steps = _Steps(steps, made.order, given)
 
@@ -80,15 +79,12 @@ class Graph:
 
     def _advance(self, values: dict[str, int]) -> None:
         """The signals of this run and their values, when the run before does not read the queues any more."""
-        for queues, value in self._ended.items():
-            queues.timeline.wait(value)
+        for point in self._ended:
+            point.wait()
+        self._ended = []
         for counter, count, (address, base) in self._signals:
             values[base] = counter.reserve(count)
             values[address] = counter.signal.address
-        for device, queues in self._lenders.items():
-            address, before = before_names(device)
-            values[before] = queues.timeline.value
-            values[address] = queues.timeline.signal.address
         for device, queues in self._devices.items():
             timeline = queues.timeline
             _, before = before_names(device)
@@ -97,7 +93,7 @@ class Graph:
             values[behind] = values[before] + 1
             values[address] = timeline.signal.address
             if not self._group.synchronous:
-                self._ended[queues] = values[behind]
+                self._ended.append(timeline.point(values[behind]))
 
 
 class _Steps:

@@ -184,8 +184,7 @@ class Queued:
         keys: the queues, (device, queue) each.
         queues: their commands.
         signals: how many values each queue gives to its own signal.
-        devices: those that run something, in order of appearance.
-        lenders: those whose memory is used and that run nothing.
+        devices: all whose memory is used, in order of appearance.
         given: the given buffers that the steps use.
         order: for each queue, the numbers of its steps.
     """
@@ -194,28 +193,44 @@ class Queued:
     queues: tuple[UOp, ...]
     signals: tuple[int, ...]
     devices: tuple[str, ...]
-    lenders: tuple[str, ...]
     given: tuple[Given, ...]
     order: tuple[tuple[int, ...], ...]
 
 
 def queued(steps: Sequence[RecordedStep], changing: frozenset[str], given: Buffers) -> Queued:
     """The commands of ``steps``, which all have a queue; variables in ``changing`` stay symbolic."""
-    keys = list(dict.fromkeys([key for s in steps if (key := queue_of(s, given)) is not None]))
-    devices = list(dict.fromkeys([device for device, _ in keys]))
-    main = {device: max(i for i, (d, _) in enumerate(keys) if d == device) for device in devices}
-    others = {device: [i for i, (d, _) in enumerate(keys) if d == device and i != main[device]] for device in devices}
-    lenders = dict.fromkeys([d for s in steps for a in s.args if (d := a.base(given).device) not in devices])
+    users = _users(steps, given)
+    keys = list(dict.fromkeys([key for of_device in users.values() for key in of_device]))
+    main = {device: max(i for i, (d, _) in enumerate(keys) if d == device) for device in users}
+    # a device's end waits for all that use its memory: it may be read by the host or given away then
+    others = {device: [i for i, key in enumerate(keys) if i != main[device] and key in users[device]]
+              for device in users}
     placed = _placed(steps, {key: i for i, key in enumerate(keys)}, given)
     signals = _number_signals(placed, [i for numbers in others.values() for i in numbers])
     out = []
     for i, (device, name) in enumerate(keys):
-        items = [commands.wait(*map(commands.variable, before_names(d))) for d in (*devices, *lenders)]
+        items = [commands.wait(*map(commands.variable, before_names(d))) for d in users]
         items += _commands(placed[i], placed, changing, given)
         if main[device] == i:
             items += [commands.wait(*_signal(o, signals[o])) for o in others[device]]
             items.append(commands.signal(*map(commands.variable, behind_names(device))))
         out.append(commands.queue((device,), name, items))
     used = dict.fromkeys([(a.source, a.base(given).device) for s in steps for a in s.args if isinstance(a.source, int)])
-    return Queued(tuple(keys), tuple(out), tuple(signals), tuple(devices), tuple(lenders), tuple(used),
+    return Queued(tuple(keys), tuple(out), tuple(signals), tuple(users), tuple(used),
                   tuple([tuple([p.number for p in queue]) for queue in placed]))
+
+
+def _users(steps: Sequence[RecordedStep], given: Buffers) -> dict[str, dict[QueueKey, None]]:
+    """For each device, the queues that use its memory and its own; one that only lends memory has an empty queue."""
+    out: dict[str, dict[QueueKey, None]] = {}
+    for step in steps:
+        key = queue_of(step, given)
+        assert key is not None
+        for device in [key[0], *[a.base(given).device for a in step.args]]:
+            out.setdefault(device, {})[key] = None
+    for device, keys in out.items():
+        if all([d != device for d, _ in keys]):
+            queues = Device[device].queues
+            assert queues is not None
+            keys[device, queues.compute_queue] = None
+    return out

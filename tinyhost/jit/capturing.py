@@ -5,6 +5,7 @@ was recorded and gives the result of that call. Which capture belongs to a call 
 """
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -20,7 +21,7 @@ from tinyhost.errors import JitError
 from tinyhost.jit.arguments import Inputs
 from tinyhost.jit.captured import Captured
 from tinyhost.jit.results import Output, Result, outputs_of, result_of
-from tinyhost.jit.state import Before, Grads, State
+from tinyhost.jit.state import ANY, Before, Needs, State
 from tinyhost.realization import is_settled, settle
 from tinyhost.tensor import Tensor
 from tinyhost.uop import Ops, UOp
@@ -35,7 +36,7 @@ def capture(captured: Captured, inputs: Inputs, run: Run) -> Any:
         JitError: nothing ran, or what ran cannot be replayed.
     """
     with _parts_on_their_own(inputs) as nodes:
-        recording, outputs, result, grads = _recorded(inputs, nodes, run)
+        recording, outputs, result, state = _recorded(inputs, run)
     history.forget_made(recording.made)  # replays give values without a past, and it would hold what is in between
     slots = {u: UOp.new_buffer(u.arg.device, u.arg.size, u.arg.dtype) for u in nodes}
     result = result.moved(slots | {u: o.slot for u, o in outputs.items()})
@@ -43,7 +44,7 @@ def capture(captured: Captured, inputs: Inputs, run: Run) -> Any:
     captured.inputs, captured.bound, captured.result = list(slots.values()), inputs.bound, result
     captured.outputs = list(outputs.values())
     captured.replay = Replay(recording, [*inputs.buffers, *(o.buffer for o in captured.outputs)])
-    captured.state = State(captured.replay.used, grads)
+    captured.state = state(captured.replay)
     now = {slot: inputs.flat(i) for i, slot in enumerate(captured.inputs)} | {o.slot: u for u, o in outputs.items()}
     own = result.tensors_over(now, inputs.tensors)
     results = {id(t) for t in own}
@@ -71,8 +72,8 @@ def _parts_on_their_own(inputs: Inputs) -> Iterator[list[UOp]]:
             t.uop = t.uop.substitute({nodes[i]: view.reshape((view.max_numel(),))}, walk=True) if written else view
 
 
-def _recorded(inputs: Inputs, nodes: list[UOp], run: Run) -> tuple[Capture, dict[UOp, Output], Result, Grads]:
-    """Call ``run``: what it recorded, the memory it made for the result, the result, and the gradients it changed.
+def _recorded(inputs: Inputs, run: Run) -> tuple[Capture, dict[UOp, Output], Result, Callable[[Replay], State]]:
+    """Call ``run``: what it recorded, the memory it made for the result, the result, and what makes the state.
 
     Nothing else refers to what the function made when this returns, so that it is scratch of the capture.
     """
@@ -87,9 +88,13 @@ def _recorded(inputs: Inputs, nodes: list[UOp], run: Run) -> tuple[Capture, dict
                            "inside, or make it depend on its arguments")
         before.check_dropped(recording)
         _check_values(recording, inputs)
+        moved, grads = before.moved(recording, mine()), before.changed_grads(recording, mine())
+        tensors = [*(t for t, _ in moved), *tensors]
         outputs = _outputs(recording, [t.uop for t in tensors])
-        result = result_of(ret, tensors, inputs.tensors, set(outputs))
-        return recording, outputs, result, before.changed_grads(recording, mine())
+        result = result_of(ret, tensors, {id(t) for t, _ in moved}, inputs.tensors, set(outputs))
+        needs: Needs = [(weakref.ref(t), need) for t, need in moved if need is not ANY]
+        shown = result.storage()
+        return recording, outputs, result, lambda replay: State({*replay.used, *shown}, recording.leaves, grads, needs)
     finally:
         recorder.stop()
 

@@ -95,7 +95,8 @@ class Shown:
         argument: number of the argument it is.
         family: a number that tensors share which see each other's writes.
         made: whether it shows memory that each call makes.
-        outside: the tensor it is, over state, while that lives and stands there.
+        outside: the tensor it is, while that lives and stands there.
+        moves: whether that tensor is from before the call, and the function lets it stand for this.
     """
 
     node: UOp
@@ -103,6 +104,7 @@ class Shown:
     family: int | None = None
     made: bool = False
     outside: weakref.ref[Tensor] | None = None
+    moves: bool = False
 
     def __post_init__(self) -> None:
         self._place, self._views = _chain(self.node)
@@ -149,6 +151,11 @@ class Result:
         return Result(self.value, [replace(s, node=s.node.substitute(new, walk=True)) for s in self.tensors],
                       self.anchors)
 
+    def storage(self) -> list[Any]:
+        """Owners of the memory of state that is shown."""
+        return [buffer_of(node).base for s in self.tensors if not s.made and s.argument is None
+                and (node := storage_of(s.node)) is not None]
+
     def __reduce__(self) -> tuple[Any, ...]:
         # tensors outside stay behind
         return Result, (self.value, self.tensors, {n: a for n, a in self.anchors.items() if isinstance(a, int)})
@@ -159,6 +166,8 @@ class Result:
         out = []
         for s in self.tensors:
             t = _this(s, arguments)
+            if t is not None and s.moves:
+                t.uop, t._family = s.over(now), None
             if t is None:
                 first = None if s.family is None else families.get(s.family)
                 if first is None and self.anchors:
@@ -192,7 +201,7 @@ def _this(s: Shown, arguments: Sequence[tuple[str, Tensor]]) -> Tensor | None:
     if s.argument is not None:
         return arguments[s.argument][1]
     t = None if s.outside is None else s.outside()
-    return t if t is not None and storage_of(t.uop) is storage_of(s.node) else None
+    return t if t is not None and (s.moves or storage_of(t.uop) is storage_of(s.node)) else None
 
 
 def result_tensors(ret: Any) -> list[Tensor]:
@@ -209,9 +218,17 @@ def result_tensors(ret: Any) -> list[Tensor]:
     return [v for v in values if isinstance(v, Tensor)]
 
 
-def result_of(ret: Any, tensors: Sequence[Tensor], arguments: Sequence[tuple[str, Tensor]],
+def result_of(ret: Any, tensors: Sequence[Tensor], moved: Collection[int], arguments: Sequence[tuple[str, Tensor]],
               made: Collection[UOp]) -> Result:
-    """What a function returned; ``made`` is storage that the capture made."""
+    """What a function returned, and after it left.
+
+    Args:
+        ret: what it returned.
+        tensors: those in it, and in front of them those from before that the function let stand for something else.
+        moved: ids of the latter.
+        arguments: (name, argument) of the call.
+        made: storage that the capture made.
+    """
     unique = list({id(t): t for t in tensors}.values())
     number = {id(t): i for i, t in enumerate(unique)}
     families: dict[int, int] = {}
@@ -221,7 +238,8 @@ def result_of(ret: Any, tensors: Sequence[Tensor], arguments: Sequence[tuple[str
         home = storage_of(t.uop)
         shown = Shown(t.uop, family=family, made=home in made)
         shown.argument = next((i for i, (_, a) in enumerate(arguments) if a is t), None)
-        if shown.argument is None and home is not None and home not in made:
+        shown.moves = id(t) in moved
+        if shown.moves or (shown.argument is None and home is not None and home not in made):
             shown.outside = weakref.ref(t)
         if family is not None and family not in result.anchors and home not in made:
             members = [m for m in family_of(t) if id(m) not in number]
