@@ -7,6 +7,7 @@ own time. Views are aliases and see the new content.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from tinyhost._tensor import history
@@ -29,6 +30,8 @@ from tinyhost.uop.leaf import is_leaf
 
 if TYPE_CHECKING:
     from tinyhost._tensor.core import TensorCore
+
+_lock = RLock()  # one thread at a time: a store that waits in the graphs of several threads runs once
 
 
 def _with_readers(roots: dict[UOp, None]) -> tuple[dict[UOp, None], set[UOp]]:
@@ -111,9 +114,17 @@ def realize(*tensors: TensorCore, do_update_stats: bool = True) -> None:
     Raises:
         RuntimeError: a value lies on several devices, or variables are bound to two values.
     """
-    roots = {_root(t): None for t in tensors if (u := t.uop).device is not None and not is_storage(under_views(u))}
-    if roots:
-        _compute(roots, do_update_stats)
+    if not _roots(tensors):
+        return
+    with _lock:
+        # another thread may have computed some of it meanwhile
+        if roots := _roots(tensors):
+            _compute(roots, do_update_stats)
+
+
+def _roots(tensors: Sequence[TensorCore]) -> dict[UOp, None]:
+    """What to compute for tensors that are not in memory."""
+    return {_root(t): None for t in tensors if (u := t.uop).device is not None and not is_storage(under_views(u))}
 
 
 def _root(t: TensorCore) -> UOp:
@@ -154,16 +165,26 @@ def is_settled() -> bool:
 def settle(used: Collection[Buffer | MultiBuffer], written: Collection[Buffer | MultiBuffer]) -> None:
     """Before code outside of this module reads ``used`` and writes ``written`` (owners of memory): run the stores
     that wait for any of them, and compute what still reads what will be written."""
+    with _lock:
+        _settle(used, written)
+
+
+def _settle(used: Collection[Buffer | MultiBuffer], written: Collection[Buffer | MultiBuffer]) -> None:
     history.forget([u for u in history.readers_known() if has_storage(u) and buffer_of(u).base in written])
+    while roots := _unsettled(used, written):
+        _compute(roots)  # what read a state that waited reads storage now, so look again
+
+
+def _unsettled(used: Collection[Buffer | MultiBuffer], written: Collection[Buffer | MultiBuffer]) -> dict[UOp, None]:
+    """Stores that wait for storage in ``used``, and lazy values that read storage in ``written``."""
     lazy = list({_root(t): None for t, u in lazy_tensors() if u.device is not None})
     if not lazy:
-        return
+        return {}
     below = UOp.sink(*lazy).toposort(enter_calls=False)
     buffers = {u: buffer_of(u).base for u in below if is_storage(u) and has_storage(u)}
     old = {u for u, b in buffers.items() if b in written}
     waiting = [u for u in lazy if (base := under_views(u)).op is Ops.AFTER and buffers.get(base.buf_uop) in used]
-    if roots := dict.fromkeys(waiting) | dict.fromkeys(readers(lazy, old, set())):
-        _compute(roots)
+    return dict.fromkeys(waiting) | dict.fromkeys(readers(lazy, old, set()))
 
 
 def read(tensor: TensorCore) -> Buffer:
@@ -183,7 +204,8 @@ def read(tensor: TensorCore) -> Buffer:
             u = u.copy_to_device(Device.DEFAULT)  # which takes the view
         else:
             u = UOp(Ops.CONTIGUOUS, (u,))
-        u = _compute({u: None})[u]
+        with _lock:
+            u = _compute({u: None})[u]
         region = region_of(u)
         assert region is not None, f"storage was made for {u.op}"
     buffer = buffer_of(region.root)

@@ -8,6 +8,7 @@ in the order of their first use after seeding.
 from __future__ import annotations
 
 import time
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,12 +22,14 @@ class RandomState:
         self.seed = int(time.time())
         self.keys: dict[str, Tensor] = {}
         self.counters: dict[str, Tensor] = {}
+        self._lock = RLock()  # draws of several threads come one after the other
 
     def reseed(self, seed: int) -> None:
         """Start anew from ``seed``, on every device."""
-        self.seed = seed
-        self.keys.clear()
-        self.counters.clear()
+        with self._lock:
+            self.seed = seed
+            self.keys.clear()
+            self.counters.clear()
 
     def key_words(self, index: int) -> tuple[int, int]:
         """Key of the device that was the ``index``-th to be used."""
@@ -36,6 +39,10 @@ class RandomState:
 
     def draw(self, tensor: type[Any], device: str, words: int) -> tuple[Tensor, Tensor]:
         """Key and starting counter for ``words`` words on ``device``; the device's counter is advanced."""
+        with self._lock:
+            return self._draw(tensor, device, words)
+
+    def _draw(self, tensor: type[Any], device: str, words: int) -> tuple[Tensor, Tensor]:
         if device not in self.keys:
             self.keys[device] = tensor(list(self.key_words(len(self.keys))), device=device, dtype="uint32")
             # storage of its own, so that each draw is a store into it

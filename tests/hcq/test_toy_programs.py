@@ -1,4 +1,4 @@
-"""Random captured programs over two peers: kernels, copies, assignments, results on both, read now or later or never."""
+"""Random captured programs over two peers: kernels, copies, assignments, results read now, later or never."""
 from __future__ import annotations
 
 import gc
@@ -91,7 +91,7 @@ def check(toys: Toys, seed: int) -> None:
         np.testing.assert_array_equal(t.numpy(), w)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_programs(toys: Toys, seed: int):
     check(toys, seed)
 

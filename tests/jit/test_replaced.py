@@ -161,7 +161,7 @@ def test_state_of_another_kind():
         return x + 1
     f, _ = counted(run)
     f(arr(1, 1))
-    h.replace(arr(1, 2))
+    h.replace(arr(1, 2).realize())
     with pytest.raises(JitError, match=r"state of shape \(2,\), dtypes.float on \w+ was replaced by one of shape "
                                        r"\(2,\), dtypes.half on \w+ inside a captured function"):
         f(arr(1, 1))

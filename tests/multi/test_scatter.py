@@ -12,6 +12,7 @@ from tinyhost import Context, Tensor, TinyJit, nn
 from tinyhost.dtype import dtypes
 from tinyhost.ops import Ops
 from tinyhost.schedule.demand import narrow_copies
+from tinyhost.schedule.multi import lower_devices
 from tinyhost.uop import UOp
 
 ALGORITHMS = {"naive": {"RING": 0}, "ring": {"RING": 2}, "all-to-all": {"ALL2ALL": 2}}
@@ -116,13 +117,30 @@ OTHERS: dict[str, tuple[Callable[[Tensor], Tensor], np.ndarray[Any, Any]]] = {
 }
 
 
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("name", OTHERS)
-def test_reduce_scatter_along_other_axes(name: str):
-    """Small values are not cut in chunks: in parts along any axis."""
+def test_reduce_scatter_along_other_axes(name: str, algorithm: str):
     make, want = OTHERS[name]
-    with Context(RING=0):
+    with Context(**ALGORITHMS[algorithm]):
         y = make(terms())
         assert moved(y) == (COUNT - 1) * SIZE and (y.numpy() == want).all()
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "all-to-all"])
+def test_where_each_device_reads_most_of_a_sum(algorithm: str):
+    """All of it in chunks is less than most of it from everybody."""
+    with Context(**ALGORITHMS[algorithm]):
+        y = terms().sum(0)[1:] * 2
+        assert moved(y) == 2 * (COUNT - 1) * SIZE and (y.numpy() == SUM[1:] * 2).all()
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_where_some_devices_read_a_sum(algorithm: str):
+    with Context(**ALGORITHMS[algorithm]):
+        y = terms().sum(0).to(D[2])
+        assert moved(y) == (COUNT - 1) * SIZE and (y.numpy() == SUM).all()
+        half = Tensor(terms().sum(0).uop.mselect(1)) + Tensor(N, device=D[1]).realize()
+        assert moved(half) == (COUNT - 1) * SIZE and (half.numpy() == SUM + N).all()
 
 
 def test_a_sum_that_somebody_reads_whole():
@@ -258,6 +276,15 @@ def test_what_is_copied(value: UOp, shapes: list[tuple[int, ...]]):
     if shapes == [(8, 6)]:
         assert narrow_copies(sink) is sink
     assert narrow_copies(sink).src[0].shape == value.shape
+
+
+def test_depth_is_no_limit():
+    terms, t = UOp.param(0, dtypes.float32, (4, 6), D).unshard(0), UOp.param(1, dtypes.float32, (6,), D)
+    value = UOp(Ops.REDUCE, (terms,), (Ops.ADD, 1))
+    for i in range(3000):
+        value = UOp((Ops.MUL, Ops.ADD)[i % 2], (value, t))
+    sink = lower_devices(UOp.sink(value.own_shard(0).unshard(0).contiguous()))
+    assert {u.shape for u in sink.toposort() if u.op is Ops.COPY} == {(2,)}
 
 
 def test_symbolic_shapes_are_copied_whole():

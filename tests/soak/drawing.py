@@ -76,8 +76,8 @@ class Drawer(Grower):
         if dtype.name == "bool":
             return self.emit(self.choice(("and", "or", "xor", "eq")), (v, w))
         both = max(f.bound, g.bound)
-        table = {"add": f.bound + g.bound, "sub": f.bound + g.bound, "mul": f.bound * g.bound, "max2": both, "min2": both,
-                 "lt": 1, "eq": 1}
+        total = f.bound + g.bound
+        table = {"add": total, "sub": total, "mul": f.bound * g.bound, "max2": both, "min2": both, "lt": 1, "eq": 1}
         if dtype.name in INTEGERS:
             most = 2.0 ** 64
             table |= {"xor": most, "and": most, "or": most}
@@ -387,9 +387,9 @@ class Drawer(Grower):
     def symbolic_step(self, v: int) -> Any:
         """A step on a value whose first axis has another length in each call."""
         a, f = self.arrays[v], self.program.facts[v]
-        kind = self.choice(("unary", "unary", "flat sum", "flat sum", "sum", "max", "self", "row", "pad", "slice", "flip",
-                            "split0", "cat", "cat_short", "stack", "gram", "realize", "contiguous", "cumsum", "argmax",
-                            "rest"))
+        kind = self.choice(("unary", "unary", "flat sum", "flat sum", "sum", "max", "self", "row", "pad", "slice",
+                            "flip", "split0", "cat", "cat_short", "stack", "gram", "realize", "contiguous", "cumsum",
+                            "argmax", "rest"))
         if kind == "unary":
             return self.unary(v)
         if kind == "flat sum":

@@ -23,7 +23,12 @@ DTYPES = (*INTEGERS, "int32", "float32", "float32", "float32", "float16", "bool"
 STATEFUL = ("int32", "int16", "int64", "float32", "float16")
 LONGEST = 10  # the largest extent of a symbolic axis
 SMALL, LARGE = 400, 60_000  # most elements of a value
-FLAGS = ("hold", "watch", "touch", "two")
+FLAGS = (
+    "hold",  # read results after the last call
+    "watch",  # build a reader of each state before each call, read it afterwards
+    "touch",  # add to the states between calls, too
+    "two",  # two captures of the program take turns
+)
 
 
 @dataclass(frozen=True)
@@ -66,10 +71,7 @@ class Program:
     facts: dict[int, Fact] = field(default_factory=dict)
     results: list[int] = field(default_factory=list)
     feedback: tuple[int, int] | None = None
-    hold: bool = False  # read results after the last call
-    watch: bool = False  # build a reader of each state before each call, read it afterwards
-    touch: bool = False  # add to the states between calls, too
-    two: bool = False  # two captures of the program take turns
+    flags: tuple[str, ...] = ()  # some of FLAGS
     written: tuple[int, ...] = ()  # inputs that the steps change in place
 
     @property
@@ -94,9 +96,8 @@ class Program:
 
     def smaller(self) -> Iterator[Program]:
         """The program less something, last steps first."""
-        for flag in FLAGS:
-            if getattr(self, flag):
-                yield replace(self, **{flag: False})
+        for flag in self.flags:
+            yield replace(self, flags=tuple(f for f in self.flags if f != flag))
         if len(self.results) > 1:
             yield from (replace(self, results=[r], feedback=None) for r in self.results)
         if self.feedback is not None:
@@ -115,7 +116,8 @@ class Program:
 
     def without(self, index: int) -> Program:
         """The program less a step and all that need its value."""
-        gone, kept = set(), []
+        gone: set[int] = set()
+        kept: list[Step] = []
         for i, s in enumerate(self.steps):
             if i == index or gone & set(s.args):
                 gone |= set() if s.kind in EFFECTS else {s.out}
@@ -126,7 +128,7 @@ class Program:
         return replace(self, steps=kept, results=results, feedback=feedback)
 
     def __str__(self) -> str:
-        lines = [f"seed {self.seed}: {' '.join(f for f in FLAGS if getattr(self, f))} feedback={self.feedback}"]
+        lines = [f"seed {self.seed}: {' '.join(self.flags)} feedback={self.feedback}"]
         for i, s in enumerate((*self.inputs, *self.states)):
             kind = "input" if i < self.first_state else "state"
             lines.append(f"v{i} = {kind} {s.dtype}{list(s.shape)} place={s.fact.place} axis={s.axis}"
@@ -139,7 +141,7 @@ class Grower:
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
-        self.program = Program(seed, **{flag: self.chance(0.3) for flag in FLAGS})
+        self.program = Program(seed, flags=tuple(f for f in FLAGS if self.chance(0.3)))
         self.limit = LARGE if self.chance(0.08) else SMALL
         self.arrays: dict[int, Array] = {}
         self.live: list[int] = []  # values that steps may take

@@ -109,20 +109,20 @@ class Run:
             if self.seeded:
                 Tensor.manual_seed(p.seed)
             states = [self.source(0, p.first_state + i) for i in range(len(p.states))]
-            captures = [TinyJit(self.body(states)) for _ in range(1 + p.two)]
+            captures = [TinyJit(self.body(states)) for _ in range(1 + ("two" in p.flags))]
             held: list[Any] = []
             fed = None
-            for call in range(CALLS + 2 * p.two):
+            for call in range(calls_of(p)):
                 inputs = [self.source(call, i) for i in range(len(p.inputs))]
                 if p.feedback is not None and fed is not None:
                     inputs[p.feedback[0]] = fed
-                watched = [s + 3 for s in states] if p.watch else []
+                watched = [s + 3 for s in states] if "watch" in p.flags else []
                 results = flat(captures[call % len(captures)](*inputs))
                 fed = results[p.results.index(p.feedback[1])] if p.feedback is not None else None
                 held.append((call, results, watched, inputs))
-                if not p.hold:
+                if "hold" not in p.flags:
                     self.read(*held.pop())
-                for s in states if p.touch else ():
+                for s in states if "touch" in p.flags else ():
                     s += 1
             for entry in held:
                 self.read(*entry)
@@ -141,6 +141,11 @@ class Run:
 
     def note(self, name: str, t: Tensor, fact: Fact) -> None:
         self.outcome.arrays[name], self.outcome.facts[name] = np.array(t.numpy()), fact
+
+
+def calls_of(p: Program) -> int:
+    """How often a program is called: a capture needs two calls and is replayed after them."""
+    return CALLS + 2 * ("two" in p.flags)
 
 
 def nested(seed: int, results: list[Any]) -> Any:
@@ -167,11 +172,11 @@ def expected(p: Program) -> Outcome:
         out.arrays[name], out.facts[name] = np.array(array), p.facts[number]
     states = {p.first_state + i: p.data(0, p.first_state + i).copy() for i in range(len(p.states))}
     fed = None
-    for call in range(CALLS + 2 * p.two):
+    for call in range(calls_of(p)):
         values: dict[int, Any] = {i: p.data(call, i) for i in range(len(p.inputs))} | states
         if p.feedback is not None and fed is not None:
             values[p.feedback[0]] = fed
-        for i, s in states.items() if p.watch else ():
+        for i, s in states.items() if "watch" in p.flags else ():
             note(f"before call {call} v{i} + 3", i, s + 3)
         with np.errstate(all="ignore"):
             for s in p.steps:
@@ -184,7 +189,7 @@ def expected(p: Program) -> Outcome:
         for i in p.written:
             note(f"after call {call} v{i}", i, values[i])
         fed = values[p.feedback[1]].copy() if p.feedback is not None else None
-        for s in states.values() if p.touch else ():
+        for s in states.values() if "touch" in p.flags else ():
             s += 1
     for i, s in states.items():
         note(f"state v{i}", i, s)

@@ -1,6 +1,10 @@
 """Small forms of programs that once failed."""
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -68,3 +72,34 @@ def test_a_lazy_reader_outside_of_a_state_that_is_lazy_too():
         want.append(10 * i + 4)
         f(Tensor(np.full(3, 10 * i + 10, np.float32)).realize())
     assert [b.tolist() for b in before] == [[w] * 3 for w in want]
+
+
+def at_once(count: int, work: Callable[[int], Any]) -> list[Any]:
+    """What ``work(0)``, ``work(1)``, ... give in threads that start together."""
+    start, out = threading.Barrier(count), []
+
+    def run(k: int) -> None:
+        start.wait()
+        out.append(work(k))
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(out) == count
+    return out
+
+
+def test_a_store_that_several_threads_wait_for_runs_once():
+    for _ in range(25):
+        s = Tensor(np.zeros(64, np.float32)).realize()
+        s += 1
+        readers = [s + k for k in range(6)]
+        assert at_once(6, lambda k: readers[k].numpy()[0] - k) == [1.0] * 6
+        assert s.numpy()[0] == 1
+
+
+def test_threads_draw_different_numbers():
+    for seed in range(10):
+        Tensor.manual_seed(seed)
+        assert len({x.tobytes() for x in at_once(6, lambda k: Tensor.rand(8).numpy())}) == 6

@@ -24,8 +24,9 @@ _VIEWS = GroupOp.Movement | {Ops.DETACH, Ops.BITCAST, Ops.UNSHARD}
 
 
 class _Ref(weakref.ref):  # type: ignore[type-arg]
-    __slots__ = ("address", "watchers")
+    __slots__ = ("address", "thread", "watchers")
     address: int
+    thread: int  # that made it, or gave it its node
     watchers: tuple[weakref.WeakMethod[Callable[[], None]], ...]
 
 
@@ -55,18 +56,20 @@ def track(tensor: Any) -> None:
     ref = _Ref(tensor, _forget)
     ref.address = address = id(tensor)
     ref.watchers = ()
+    ref.thread = me = get_ident()
     _live[address] = _moved[address] = ref
-    if _logs and (log := _logs.get(get_ident())) is not None:
+    if _logs and (log := _logs.get(me)) is not None:
         log.append(ref)
 
 
 def note_move(tensor: Any) -> None:
     """Note that a tensor was given another node."""
     ref = _live[id(tensor)]
+    ref.thread = me = get_ident()
     _moved[ref.address] = ref
     if ref.watchers:
         _tell(ref)
-    if _logs and (log := _logs.get(get_ident())) is not None:
+    if _logs and (log := _logs.get(me)) is not None:
         log.append(ref)
 
 
@@ -99,6 +102,11 @@ def touched() -> Iterator[Callable[[], list[Tensor]]]:
         else:
             outer.extend(log)
             _logs[me] = outer
+
+
+def is_mine(tensor: Any) -> bool:
+    """Whether this thread gave a tensor the node it has."""
+    return _live[id(tensor)].thread == get_ident()
 
 
 def live_tensors() -> list[Tensor]:

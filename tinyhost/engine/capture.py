@@ -7,13 +7,13 @@ thread at a time.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import local
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from tinyhost.device import Buffer
+from tinyhost.device import Buffer, caps_of
 from tinyhost.device.multibuffer import MultiBuffer, parts_of
 from tinyhost.uop.storage import next_buffer_slot
 
@@ -52,12 +52,20 @@ class Fresh:
         return out
 
 
+def _is_empty(storage: Buffer | MultiBuffer) -> bool:
+    """Whether storage has no content yet; a file has what is in it."""
+    return not any(p.is_allocated() or caps_of(p.device).storage_only for p in parts_of(storage))
+
+
+Held: TypeAlias = Buffer | MultiBuffer | Fresh
+
+
 @dataclass(frozen=True)
 class Executed:
     """A plan that ran, with what its parameters were."""
 
     plan: "Plan"
-    held: list[Buffer | MultiBuffer | Fresh]
+    held: list[Held]
 
 
 @dataclass
@@ -78,15 +86,18 @@ class Capture:
     before: list[tuple[int, int]] = field(default_factory=list)
     _fresh: dict[int, Fresh | None] = field(default_factory=dict)  # by id of the storage
 
-    def record(self, plan: "Plan", params: Sequence[Buffer | MultiBuffer], empty: Collection[int],
-               var_vals: dict[str, int]) -> None:
-        """Keep one executed plan; the parameters ``empty`` had no content before."""
-        held: list[Buffer | MultiBuffer | Fresh] = []
-        for i, p in enumerate(params):
+    def known(self, params: Sequence[Buffer | MultiBuffer]) -> list[Held]:
+        """What parameters of a plan that will run are known as: those without content so far are not kept alive."""
+        held: list[Held] = []
+        for p in params:
             known = self._fresh.get(id(p))
             if known is None or not known.is_of(p):  # another one may have had this address
-                known = self._fresh[id(p)] = Fresh(p) if i in empty else None
+                known = self._fresh[id(p)] = Fresh(p) if _is_empty(p) else None
             held.append(known or p)
+        return held
+
+    def record(self, plan: "Plan", held: list[Held], var_vals: dict[str, int]) -> None:
+        """Keep a plan that ran on ``known`` parameters."""
         self.items.append((Executed(plan, held), var_vals))
 
     def made(self, buffer: "UOp") -> bool:

@@ -6,7 +6,7 @@ the order of the graph, so equal graphs over other buffers are the same node and
 """
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from tinyhost.device import Buffer, Device
 from tinyhost.device.buffer import buffer_of
@@ -47,6 +47,16 @@ class Effects:
     def params(self) -> list[Buffer | MultiBuffer]:
         """The buffers behind the parameters."""
         return [buffer_of(u) for u in self._buffers]
+
+    def forget_unseen(self, seen: Collection[UOp]) -> None:
+        """Forget what nodes other than ``seen`` become: nobody asks for it, so its storage ends with its last step."""
+        self.becomes = {u: view for u, view in self.becomes.items() if u in seen}
+
+    def take_params(self) -> list[Buffer | MultiBuffer]:
+        """The buffers behind the parameters, once: what nothing else refers to is the caller's alone."""
+        params = self.params
+        self._buffers.clear()
+        return params
 
     def add(self, root: UOp) -> None:
         """Let ``root`` be computed, into a new buffer unless it is a view of storage.

@@ -76,6 +76,7 @@ class Plan:
     lives: list[Life] = field(default_factory=list)  # of each temporary
     storage: list[Storage] = field(default_factory=list)
     frees: dict[int, list[int]] = field(default_factory=dict)  # step -> storage that no later step uses
+    drops: dict[int, list[int]] = field(default_factory=dict)  # step -> parameters that no later step uses
     written: tuple[int, ...] = ()  # parameters that the steps write
     linear: UOp | None = None  # what it is the plan of
 
@@ -132,6 +133,8 @@ class _Planner:
             last[temp.storage] = max(life.last, last.get(temp.storage, 0))
         for number, step in last.items():
             plan.frees.setdefault(step, []).append(number)
+        for slot, step in {a.index: i for i, s in enumerate(self.steps) for a in s.args if not a.temp}.items():
+            plan.drops.setdefault(step, []).append(slot)
         return plan
 
     def _written(self) -> tuple[int, ...]:

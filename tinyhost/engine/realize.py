@@ -1,7 +1,7 @@
 """Execution: a plan runs on buffers.
 
 ``run(plan, params, var_vals)`` looks up buffers and launches. Storage of temporaries is made at the start of their
-first step and given back after their last one.
+first step and given back after their last one; of parameters that nobody else refers to likewise.
 """
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from tinyhost.device import Buffer, caps_of
+from tinyhost.device import Buffer
 from tinyhost.device.multibuffer import MultiBuffer, parts_of
 from tinyhost.engine.capture import recorder
 from tinyhost.engine.plan import Arg, Copy, Launch, Plan
@@ -22,7 +22,8 @@ class Bound:
     """A plan's arguments as buffers: given parameters, and storage of temporaries made at first use."""
 
     def __init__(self, plan: Plan, params: Sequence[Buffer | MultiBuffer]) -> None:
-        self.plan, self.params = plan, params
+        self.plan = plan
+        self.params: list[Buffer | MultiBuffer | None] = list(params)
         self.storage: list[Buffer | None] = [None] * len(plan.storage)
 
     def buffer(self, arg: Arg) -> Buffer:
@@ -36,7 +37,15 @@ class Bound:
         if isinstance(buf, MultiBuffer):
             assert arg.device is not None
             return buf.lane(arg.device)
+        assert buf is not None, "a parameter is there until its last step"
         return buf
+
+    def done(self, step: int) -> None:
+        """Let go of what no later step uses."""
+        for index in self.plan.frees.get(step, ()):
+            self.storage[index] = None
+        for index in self.plan.drops.get(step, ()):
+            self.params[index] = None
 
     def _temp(self, index: int) -> Buffer:
         temp = self.plan.temps[index]
@@ -46,29 +55,28 @@ class Bound:
         return buf if temp.view is None else buf.view(temp.view[1], temp.view[2], temp.view[0])
 
 
-def run(plan: Plan, params: Sequence[Buffer | MultiBuffer], var_vals: dict[str, int],
+def run(plan: Plan, params: list[Buffer | MultiBuffer], var_vals: dict[str, int],
         do_update_stats: bool = True) -> None:
-    """Execute ``plan`` on ``params``."""
-    for i in plan.written:
-        for b in parts_of(params[i]):
-            b.make_writable()
+    """Execute ``plan`` on ``params``, which are taken out of the list."""
+    _make_writable(plan, params)
     bound = Bound(plan, params)
     capture = recorder.active()
-    empty = {i for i, p in enumerate(params) if _is_empty(p)} if capture is not None else set()
+    held = capture.known(params) if capture is not None else []
+    params.clear()
     for i, step in enumerate(plan.steps):
         if isinstance(step, Copy):
             run_copy(bound.buffer(step.dest), bound.buffer(step.src), do_update_stats)
         else:
             run_launch(step, [bound.buffer(a).get_buf() for a in step.args], var_vals, do_update_stats)
-        for index in plan.frees.get(i, ()):
-            bound.storage[index] = None
+        bound.done(i)
     if capture is not None:
-        capture.record(plan, params, empty, dict(var_vals))
+        capture.record(plan, held, dict(var_vals))
 
 
-def _is_empty(storage: Buffer | MultiBuffer) -> bool:
-    """Whether storage has no content yet; a file has what is in it."""
-    return not any(p.is_allocated() or caps_of(p.device).storage_only for p in parts_of(storage))
+def _make_writable(plan: Plan, params: Sequence[Buffer | MultiBuffer]) -> None:
+    for i in plan.written:
+        for b in parts_of(params[i]):
+            b.make_writable()
 
 
 def sizes(size: tuple[Any, ...] | None, var_vals: dict[str, int]) -> tuple[int, ...] | None:

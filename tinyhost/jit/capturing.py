@@ -5,10 +5,9 @@ was recorded and gives the result of that call. Which capture belongs to a call 
 """
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinyhost._tensor import history
 from tinyhost._tensor.registry import touched
@@ -21,7 +20,7 @@ from tinyhost.errors import JitError
 from tinyhost.jit.arguments import Inputs
 from tinyhost.jit.captured import Captured
 from tinyhost.jit.results import Output, Result, outputs_of, result_of
-from tinyhost.jit.state import ANY, Before, Needs, State
+from tinyhost.jit.state import Before, State
 from tinyhost.realization import is_settled, settle
 from tinyhost.tensor import Tensor
 from tinyhost.uop import Ops, UOp
@@ -32,15 +31,20 @@ Run = Callable[[Callable[[], None]], tuple[Any, list[Tensor]]]
 def capture(captured: Captured, inputs: Inputs, run: Run) -> Any:
     """Record a call of ``run`` into ``captured``; its result. ``run`` calls what it is given before it realizes.
 
+    Nothing is captured where the function gave state its first storage: the next call is the first of its kind.
+
     Raises:
         JitError: nothing ran, or what ran cannot be replayed.
     """
+    captured.demands, captured.texts = inputs.demands, inputs.texts()
     with _parts_on_their_own(inputs) as nodes:
-        recording, outputs, result, state = _recorded(inputs, run)
+        recorded = _recorded(inputs, run)
+    if not isinstance(recorded, _Recorded):
+        return recorded
+    recording, outputs, result, state = recorded
     history.forget_made(recording.made)  # replays give values without a past, and it would hold what is in between
     slots = {u: UOp.new_buffer(u.arg.device, u.arg.size, u.arg.dtype) for u in nodes}
     result = result.moved(slots | {u: o.slot for u, o in outputs.items()})
-    captured.demands, captured.texts = inputs.demands, inputs.texts()
     captured.inputs, captured.bound, captured.result = list(slots.values()), inputs.bound, result
     captured.outputs = list(outputs.values())
     captured.replay = Replay(recording, [*inputs.buffers, *(o.buffer for o in captured.outputs)])
@@ -72,8 +76,17 @@ def _parts_on_their_own(inputs: Inputs) -> Iterator[list[UOp]]:
             t.uop = t.uop.substitute({nodes[i]: view.reshape((view.max_numel(),))}, walk=True) if written else view
 
 
-def _recorded(inputs: Inputs, run: Run) -> tuple[Capture, dict[UOp, Output], Result, Callable[[Replay], State]]:
-    """Call ``run``: what it recorded, the memory it made for the result, the result, and what makes the state.
+class _Recorded(NamedTuple):
+    """What was recorded, the memory that it made for the result, the result, and what makes the state."""
+
+    recording: Capture
+    outputs: dict[UOp, Output]
+    result: Result
+    state: Callable[[Replay], State]
+
+
+def _recorded(inputs: Inputs, run: Run) -> Any:
+    """Call ``run``: what it recorded, or its result where that cannot be replayed.
 
     Nothing else refers to what the function made when this returns, so that it is scratch of the capture.
     """
@@ -81,22 +94,27 @@ def _recorded(inputs: Inputs, run: Run) -> tuple[Capture, dict[UOp, Output], Res
     recording = recorder.start(before.roots)
     try:
         with touched() as mine:
-            ret, tensors = run(lambda: before.carry(recording, mine()))
-            before.carry(recording, mine())
+            ret, tensors = run(lambda: before.carry(recording, mine(), False))
+            if not before.is_settled(recording, mine()):
+                return ret
+            before.carry(recording, mine(), True)
         if not recording.items:
             raise JitError("didn't JIT anything! The function ran no kernel while it was captured: realize its result "
                            "inside, or make it depend on its arguments")
         before.check_dropped(recording)
         _check_values(recording, inputs)
         moved, grads = before.moved(recording, mine()), before.changed_grads(recording, mine())
-        tensors = [*(t for t, _ in moved), *tensors]
+        tensors = [*moved, *tensors]
         outputs = _outputs(recording, [t.uop for t in tensors])
-        result = result_of(ret, tensors, {id(t) for t, _ in moved}, inputs.tensors, set(outputs))
-        needs: Needs = [(weakref.ref(t), need) for t, need in moved if need is not ANY]
-        shown = result.storage()
-        return recording, outputs, result, lambda replay: State({*replay.used, *shown}, recording.leaves, grads, needs)
+        result = result_of(ret, tensors, {id(t) for t in moved}, inputs.tensors, set(outputs))
+        given = {id(b.base) for b in inputs.buffers}
+        shown = [b for b in result.storage() if id(b) not in given]
+        leaves, carried = recording.leaves, before.carried
+        return _Recorded(recording, outputs, result,
+                         lambda replay: State({*replay.used, *shown}, leaves, grads, carried))
     finally:
         recorder.stop()
+        before.done()
 
 
 def _check_values(recording: Capture, inputs: Inputs) -> None:
@@ -121,7 +139,7 @@ def _outputs(recording: Capture, nodes: list[UOp]) -> dict[UOp, Output]:
 def replayed(captured: Captured, replay: Replay, inputs: Inputs) -> Any:
     """Run a capture on other arguments that meet its demands; the result of that call."""
     outputs, state = captured.outputs, captured.state
-    if state is not None and state.grads:
+    if state is not None:
         state.bring()
     if not is_settled():
         storage = [b.base for b in inputs.buffers]

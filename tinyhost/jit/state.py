@@ -10,10 +10,12 @@ import weakref
 from collections.abc import Collection, Iterable
 from typing import Any, TypeAlias
 
-from tinyhost._tensor.registry import lazy_tensors, live_tensors, watch
+from tinyhost._tensor.core import canonical_device, store_in_new_buffer
+from tinyhost._tensor.registry import is_mine, lazy_tensors, live_tensors, watch
 from tinyhost._tensor.views import root_of, storage_of
 from tinyhost.device.buffer import buffer_of, has_storage
-from tinyhost.engine.capture import Capture, Fresh
+from tinyhost.engine.capture import Capture, Fresh, recorder
+from tinyhost.engine.hazards import under_views
 from tinyhost.errors import JitError
 from tinyhost.realization import realize, root_state
 from tinyhost.tensor import Tensor
@@ -21,11 +23,11 @@ from tinyhost.uop import Ops, UOp
 from tinyhost.uop.leaf import is_leaf
 from tinyhost.uop.sharding import stored_axis
 
-ANY = object()  # a gradient, or a graph, that does not matter
+ANY = object()  # a gradient that does not matter
 # (tensor, the gradient it must have before a replay or ANY, the one that it has after it)
 Grads: TypeAlias = "list[tuple[weakref.ref[Tensor], Any, Any]]"
-# (tensor, what it must stand for before a replay or ANY)
-Needs: TypeAlias = "list[tuple[weakref.ref[Tensor], Any]]"
+
+Carried: TypeAlias = "list[tuple[weakref.ref[Tensor], UOp | None]]"  # state that was exchanged, and its storage
 
 
 def _base(node: UOp) -> Any:
@@ -44,6 +46,37 @@ def _home(uop: UOp) -> UOp | None:
             return None
         uop = uop.src[0]
     return None
+
+
+def _rebuilt(lazy: list[tuple[Tensor, UOp]], tags: dict[UOp, Any]) -> None:
+    """Exchange the tags of nodes in the graphs of tensors."""
+    new: dict[UOp, UOp] = {}
+    for n in UOp.sink(*[u for _, u in lazy]).toposort(enter_calls=False):
+        src = tuple([new.get(s, s) for s in n.src])
+        if src != n.src or n in tags:
+            new[n] = made = UOp(n.op, src, n.arg, tags.get(n, n.tag))
+            made._line_ = n._line_
+    for t, u in lazy:
+        if u in new and t.uop is u:
+            t.uop = new[u]
+
+
+def _set_apart() -> None:
+    """Give values that wait outside of a capture a tag each.
+
+    Equal graphs are one node: what the function computes anew must not be taken for a value that was there before.
+    """
+    lazy = [(t, u) for t, u in lazy_tensors() if u.device is not None and is_mine(t)]
+    values = {base for _, u in lazy if (base := under_views(u)).op is not Ops.AFTER and base.tag is None}
+    _rebuilt(lazy, {u: ("outside", i) for i, u in enumerate(values)})
+
+
+def _join_again() -> None:
+    """Take the tags of values that still wait."""
+    lazy = [(t, u) for t, u in lazy_tensors() if is_mine(t)]
+    below = UOp.sink(*[u for _, u in lazy]).toposort(enter_calls=False)
+    if tagged := {n: None for n in below if n.tag.__class__ is tuple and n.tag[0] == "outside"}:
+        _rebuilt(lazy, tagged)
 
 
 class Used:
@@ -67,6 +100,7 @@ class Before:
     def __init__(self, arguments: Iterable[Any]) -> None:
         self._grads: dict[int, tuple[Tensor, Tensor]] = {}
         self._graphs: dict[int, tuple[weakref.ref[Tensor], UOp]] = {}
+        _set_apart()
         for t in live_tensors():
             self._graphs[id(t)] = weakref.ref(t), t.uop
             if t.grad is not None:
@@ -74,6 +108,11 @@ class Before:
         self._lazy = {id(t): root_state(t) for t, u in lazy_tensors() if u.device is not None and id(t) in self._graphs}
         self.roots: dict[UOp, None] = dict.fromkeys(self._lazy.values())
         self._arguments = {id(b.base) for b in arguments}
+        self.carried: Carried = []
+
+    def done(self) -> None:
+        """The capture is over."""
+        _join_again()
 
     def _stood(self, i: int, capture: Capture) -> UOp:
         """The graph of tensor ``i`` as the function found it, over what that was computed into since."""
@@ -82,10 +121,10 @@ class Before:
         done = None if root is None else capture.early.get(root)
         return uop if root is None or done is None else uop.substitute({root: done}, walk=True)
 
-    def carry(self, capture: Capture, mine: Collection[Tensor]) -> None:
+    def carry(self, capture: Capture, mine: Collection[Tensor], ran: bool) -> None:
         """Write what the function put in the place of state into the storage of the state, while recording.
 
-        ``mine`` are the tensors that it made or gave another node.
+        ``mine`` are the tensors that it made or gave another node; ``ran`` is whether all that it did was computed.
 
         Raises:
             JitError: it does not fit there.
@@ -99,12 +138,16 @@ class Before:
                 t.grad = grad
                 back.append(grad)
         used.bases |= self._arguments
-        for t in mine:
-            if id(t) in self._graphs and self._graphs[id(t)][0]() is t:
-                uop = self._stood(id(t), capture)
-                if _is_replaced(uop, t, used):
-                    _put_back(t, uop, Tensor._wrap(t.uop))
-                    back.append(t)
+        for t in self._mine(mine):
+            uop = self._stood(id(t), capture)
+            if not _is_replaced(uop, t, used) or (not ran and others_on(t, _home(uop))):
+                continue
+            if ran:
+                with recorder.paused():
+                    set_apart_from(t, _home(uop))
+            _put_back(t, uop, Tensor._wrap(t.uop))
+            back.append(t)
+            self.carried.append((weakref.ref(t), _home(uop)))
         realize(*back)
 
     def check_dropped(self, capture: Capture) -> None:
@@ -130,18 +173,19 @@ class Before:
     def _is_argument(self, node: UOp) -> bool:
         return node.op is Ops.BUFFER and id(_base(node)) in self._arguments
 
-    def moved(self, capture: Capture, mine: Collection[Tensor]) -> list[tuple[Tensor, Any]]:
-        """Tensors from before that the function let stand for something else, which nothing was carried over from, with
-        what they must stand for before a replay."""
-        used, out = Used(capture), []
-        for t in mine:
-            if id(t) not in self._graphs or self._graphs[id(t)][0]() is not t:
-                continue
-            uop = self._stood(id(t), capture)
-            home = _home(uop)
-            if t.uop is not uop and (home is None or _home(t.uop) is not home):
-                out.append((t, uop if home is not None and is_leaf(home) and home in used else ANY))
-        return out
+    def _mine(self, mine: Collection[Tensor]) -> list[Tensor]:
+        """Those of the tensors that were there before."""
+        return [t for t in mine if id(t) in self._graphs and self._graphs[id(t)][0]() is t]
+
+    def is_settled(self, capture: Capture, mine: Collection[Tensor]) -> bool:
+        """Whether the state that the function exchanged had storage before, as it has from now on."""
+        return not [t for t in self._mine(mine) if t.uop is not self._stood(id(t), capture)
+                    and ((home := _home(self._graphs[id(t)][1])) is None or is_leaf(home))]
+
+    def moved(self, capture: Capture, mine: Collection[Tensor]) -> list[Tensor]:
+        """Tensors from before that the function let stand for something else without reading what was there."""
+        return [t for t in self._mine(mine) if t.uop is not (uop := self._stood(id(t), capture))
+                and _home(t.uop) is not _home(uop)]
 
     def changed_grads(self, capture: Capture, mine: Collection[Tensor]) -> Grads:
         """The gradients that recorded steps read, and those that the function exchanged for one of ``mine``, or took
@@ -184,15 +228,32 @@ def _put_back(t: Tensor, uop: UOp, new: Tensor) -> None:
     t.assign(new)
 
 
+def others_on(t: Tensor, node: UOp | None) -> list[Tensor]:
+    """Tensors other than the state ``t`` that show its storage."""
+    return [o for o in live_tensors() if o is not t and storage_of(o.uop) is node]
+
+
+def set_apart_from(t: Tensor, node: UOp | None) -> None:
+    """Give tensors that show the storage of ``t`` a copy of it: ``t`` will stand for another value, they will not."""
+    copies: dict[UOp, UOp] = {}
+    others = others_on(t, node)
+    for o in others:
+        root = root_of(o.uop)
+        if root not in copies:
+            copies[root] = store_in_new_buffer(root, canonical_device(root.device))
+        o.uop = o.uop.substitute({root: copies[root]}, walk=True)
+    realize(*others)
+
+
 def _kind(t: Tensor) -> Any:
     return t.shape, t.dtype, t.device, stored_axis(t.uop)
 
 
 class State:
-    """Tensors over what a capture uses, and the gradients and graphs that it expects and leaves."""
+    """Tensors over what a capture uses, and the gradients that it expects and leaves."""
 
-    def __init__(self, used: Collection[Any], leaves: Collection[UOp], grads: Grads, needs: Needs) -> None:
-        self.grads, self._needs = grads, needs
+    def __init__(self, used: Collection[Any], leaves: Collection[UOp], grads: Grads, carried: Carried) -> None:
+        self.grads, self._carried = grads, carried
         self._homes: dict[UOp, list[weakref.ref[Tensor]]] = {}
         self._moved = False
         bases = {id(b) for b in used}
@@ -217,16 +278,18 @@ class State:
         return True
 
     def fits(self) -> bool:
-        """Whether there are gradients where a replay needs some, and none where it needs none; and tensors are as it
-        needs them."""
+        """Whether there are gradients where a replay needs some, and none where it needs none."""
         for ref, need, _ in self.grads:
             if need is not ANY and (t := ref()) is not None and t.grad is not need:
                 if t.grad is None or need is None or _kind(t.grad) != _kind(need):
                     return False
-        return not self._needs or all([t.uop is need for r, need in self._needs if (t := r()) is not None])
+        return True
 
     def bring(self) -> None:
-        """Put the gradients where a replay reads them."""
+        """Put the gradients where a replay reads them, and what shows exchanged state out of its way."""
+        for ref, node in self._carried:
+            if (t := ref()) is not None:
+                set_apart_from(t, node)
         for ref, need, _ in self.grads:
             if need is not ANY and (t := ref()) is not None and t.grad is not need:
                 need.assign(t.grad)

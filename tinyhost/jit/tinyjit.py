@@ -16,7 +16,7 @@ from threading import RLock
 from typing import Any, Generic, TypeVar
 
 import tinyhost
-from tinyhost._tensor.registry import touched
+from tinyhost._tensor.registry import live_tensors, touched
 from tinyhost.engine.capture import recorder
 from tinyhost.engine.replay import Replay
 from tinyhost.env import JIT, PROFILE
@@ -150,16 +150,16 @@ class TinyJit(Generic[R]):
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any],
              early: Callable[[], None] | None = None) -> tuple[R, list[Tensor]]:
-        """Call the function, and realize its result and whatever it stored; for a capture (``early`` comes first) also
-        what else it left. (result, its tensors)"""
-        before = lazy_graphs()
+        """Call the function, and realize its result, whatever it stored and the state that it exchanged; for a capture
+        (``early`` comes first) also what else it left. (result, its tensors)"""
+        before, there = lazy_graphs(), {id(t): weakref.ref(t) for t in live_tensors()}
         with touched() as made:
             ret = self.fxn(*args, **kwargs)
             tensors = result_tensors(ret)
             if early is not None:
                 early()
-            waits = is_stored if early is None else is_lazy
-            left = [t for t in made() if waits(t) and root_state(t) not in before]
+            left = [t for t in made() if is_lazy(t) and root_state(t) not in before
+                    and (early is not None or is_stored(t) or (id(t) in there and there[id(t)]() is t))]
         realize(*tensors, *left)
         return ret, tensors
 

@@ -5,6 +5,8 @@ Takes lanes of one shape; gives the combined value on each destination, the same
 - ring: the value is cut in one chunk a device. Chunks travel around the ring, each device adds its own (n - 1 steps),
   then the finished chunks travel around once more. Each device sends and receives twice the value, whatever n is.
 - all-to-all: each device combines one chunk of all, then sends it to all others: the same amount in two steps.
+
+In two steps: ``allreduce`` names what is wanted, ``combine`` chooses the way once it is known who reads what of it.
 """
 from __future__ import annotations
 
@@ -20,20 +22,65 @@ _GRAINS = (32, 16, 8, 4, 2, 1)  # chunks are multiples of the first that divides
 
 
 def allreduce(op: Ops, nodes: Sequence[UOp], devices: Sequence[str], onto: Sequence[str]) -> list[UOp]:
-    """``nodes``, one on each of ``devices``, combined with ``op``: the result on each device of ``onto``."""
+    """``nodes``, one on each of ``devices``, combined with ``op``: the result on each device of ``onto``.
+
+    Of several nodes this is ALLREDUCE(MSTACK(nodes)) on each, for ``combine``.
+    """
     nodes = [UOp(Ops.CONTIGUOUS, (n,)) for n in nodes]
-    shape = nodes[0].shape
     if len(nodes) == 1:
         return [moved(nodes[0], d) for d in onto]
-    size = int(prod(shape)) if is_static(shape) else 0
+    if any(n.device != d for n, d in zip(nodes, devices)):  # literals, which are everywhere
+        return [_naive(op, nodes, d) for d in onto]
+    stack = UOp(Ops.MSTACK, tuple(nodes))
+    return [UOp(Ops.ALLREDUCE, (stack,), (op, d)) for d in onto]
+
+
+def combine(sink: UOp) -> UOp:
+    """``sink`` with copies and ops in the place of each ALLREDUCE."""
+    wanted: dict[tuple[UOp, Ops], list[UOp]] = {}
+    order = list(sink.toposort(enter_calls=False))
+    for u in order:
+        if u.op is Ops.ALLREDUCE:
+            wanted.setdefault((u.src[0], u.arg[0]), []).append(u)
+    new: dict[UOp, UOp] = {}
+    for u in order if wanted else ():
+        if u.op is Ops.MSTACK:
+            for op in (Ops.ADD, Ops.MUL, Ops.MAX):
+                sums = wanted.get((u, op), [])
+                results = _combined_on(op, [new.get(s, s) for s in u.src], [str(s.arg[1]) for s in sums])
+                new.update(zip(sums, results))
+        elif u.op is not Ops.ALLREDUCE:
+            src = tuple([new.get(s, s) for s in u.src])
+            if src != u.src:
+                new[u] = UOp(u.op, src, u.arg, u.tag)
+    return new.get(sink, sink)
+
+
+def goes_in_chunks(size: int, count: int) -> bool:
+    """Whether a value of ``size`` elements that ``count`` devices have and want is combined chunk by chunk."""
     large = size > RING_ALLREDUCE_THRESHOLD.value
-    if size >= len(nodes) and tuple(devices) == tuple(onto):
-        flat = [n._mop(Ops.RESHAPE, (size,)) for n in nodes]
-        if ALL2ALL.value >= 2 or (ALL2ALL.value == 1 and large):
-            return [n._mop(Ops.RESHAPE, shape) for n in _all_to_all(op, flat, devices)]
-        if RING.value >= 2 or (RING.value == 1 and large and len(nodes) > 2):
-            return [n._mop(Ops.RESHAPE, shape) for n in _ring(op, flat, devices)]
-    return [_combined(op, [moved(n, d) for n in nodes]) for d in onto]
+    ring = RING.value >= 2 or (RING.value == 1 and large and count > 2)
+    return size >= count and (ring or _all_to_all_goes(large))
+
+
+def _all_to_all_goes(large: bool) -> bool:
+    return ALL2ALL.value >= 2 or (ALL2ALL.value == 1 and large)
+
+
+def _combined_on(op: Ops, nodes: Sequence[UOp], onto: Sequence[str]) -> list[UOp]:
+    """The result on each device of ``onto``."""
+    devices, shape = [str(n.device) for n in nodes], nodes[0].shape
+    size = int(prod(shape)) if is_static(shape) else 0
+    if set(devices) != set(onto) or not goes_in_chunks(size, len(nodes)):
+        return [_naive(op, nodes, d) for d in onto]
+    flat = [n._mop(Ops.RESHAPE, (size,)) for n in nodes]
+    large = size > RING_ALLREDUCE_THRESHOLD.value
+    each = (_all_to_all if _all_to_all_goes(large) else _ring)(op, flat, devices)
+    return [each[devices.index(d)]._mop(Ops.RESHAPE, shape) for d in onto]
+
+
+def _naive(op: Ops, nodes: Sequence[UOp], device: str) -> UOp:
+    return _combined(op, [moved(n, device) for n in nodes])
 
 
 def chunks(size: int, count: int) -> list[Span]:

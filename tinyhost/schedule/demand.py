@@ -1,10 +1,10 @@
 """Copies of what is read: a value that moves to another device, and of which only a part is read there, moves in part.
 
-Takes a graph on single devices; gives an equal one. A walk against the arrows finds the box of each value that its
-readers look at, through element-wise and movement ops; a walk along them builds the values again in that box, copies
-included, up to the first ops that need all of a value. So the sum of values on several devices of which each
-device keeps its own part is a reduce-scatter. Symbolic shapes are read whole. The graph itself comes back where no copy
-gets smaller.
+Takes a graph on single devices, in which ALLREDUCE(MSTACK(values)) combines values of several; gives an equal one. A
+walk against the arrows finds the box of each value that its readers look at, through element-wise and movement ops; a
+walk along them builds the values again in that box, copies included, up to the first ops that need all of a value. So
+the sum of values on several devices of which each device keeps its own part is a reduce-scatter. Symbolic shapes are
+read whole. The graph itself comes back where no copy gets smaller.
 """
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from tinyhost.helpers import prod
+from tinyhost.schedule.allreduce import goes_in_chunks
 from tinyhost.schedule.indexing import is_static
 from tinyhost.uop import GroupOp, Ops, UOp
 
 Box: TypeAlias = tuple[tuple[int, int], ...]  # first element, and the one after the last, of each axis
 
 _SAME = GroupOp.ALU | {Ops.CAST, Ops.COPY, Ops.DETACH}  # a result reads the elements at its own place
+_MOVES = frozenset({Ops.COPY, Ops.ALLREDUCE})
 _BOXED = frozenset({Ops.SHRINK, Ops.PAD})
 
 
@@ -27,10 +29,11 @@ def narrow_copies(sink: UOp) -> UOp:
     moved = _after_copies(order)
     if not any(u.op is Ops.SHRINK and u in moved for u in order):
         return sink
-    read, live = _read(order, moved)
-    if all(read.get(u) == whole_box(u) for u in moved if u.op is Ops.COPY):
+    demand = _Demand(moved)
+    demand.walk(order)
+    if all(demand.read.get(u) == whole_box(u) for u in moved if u.op in _MOVES):
         return sink
-    return _rebuilt([u for u in order if u in live], moved, read)
+    return _rebuilt([u for u in order if u in demand.live], moved, demand.read)
 
 
 def whole_box(u: UOp) -> Box:
@@ -42,7 +45,7 @@ def _after_copies(order: Iterable[UOp]) -> set[UOp]:
     """Copies, and what is computed of them in ways that ``_READS`` knows: what can be had in part."""
     out: set[UOp] = set()
     for u in order:
-        if (u.op is Ops.COPY or (u.op in _READS and any(s in out for s in u.src))) and _has_boxes(u):
+        if (u.op in _MOVES or (u.op in _READS and any(s in out for s in u.src))) and _has_boxes(u):
             out.add(u)
     return out
 
@@ -52,21 +55,59 @@ def _has_boxes(u: UOp) -> bool:
 
 
 # *** against the arrows: what is read ***
-def _read(order: list[UOp], moved: set[UOp]) -> tuple[dict[UOp, Box], set[UOp]]:
-    """The smallest box of each value of ``moved`` that holds what its readers read; and the nodes that are read."""
-    read: dict[UOp, Box] = {}
-    live = {order[-1]}
-    for u in reversed(order):
-        if u not in live:
-            continue
-        boxes: list[Box | None] = _READS[u.op](u, read[u]) if u in moved else []
-        for i, s in enumerate(u.src):
-            box = boxes[i] if i < len(boxes) else whole_box(s) if s in moved else ()
-            if box is not None:
-                live.add(s)
-                if s in moved:
-                    read[s] = _around(read[s], box) if s in read else box
-    return read, live
+class _Demand:
+    """What is read.
+
+    Attributes:
+        read: of each value of ``moved`` that is read, the smallest box that holds what its readers read.
+        live: all nodes that are read.
+    """
+
+    def __init__(self, moved: set[UOp]) -> None:
+        self.moved = moved
+        self.read: dict[UOp, Box] = {}
+        self.live: set[UOp] = set()
+        self._combined: dict[UOp, list[UOp]] = {}  # by their MSTACK
+
+    def walk(self, order: list[UOp]) -> None:
+        """Visit all nodes, readers first."""
+        self.live.add(order[-1])
+        for u in reversed(order):
+            if u.op is Ops.MSTACK:
+                self._terms(u)
+            elif u.op is Ops.ALLREDUCE and u in self.live:
+                self._combined.setdefault(u.src[0], []).append(u)
+            elif u in self.live:
+                boxes = _READS[u.op](u, self.read[u]) if u in self.moved else []
+                for i, s in enumerate(u.src):
+                    if i >= len(boxes):
+                        self._ask(s, None)
+                    elif (box := boxes[i]) is not None:
+                        self._ask(s, box)
+
+    def _ask(self, u: UOp, box: Box | None) -> None:
+        """Somebody reads a box of ``u``, all of it for None."""
+        self.live.add(u)
+        if u in self.moved:
+            box = whole_box(u) if box is None else box
+            self.read[u] = _around(self.read[u], box) if u in self.read else box
+
+    def _terms(self, stack: UOp) -> None:
+        """What is read of values that are combined, once it is known what is read of the sums.
+
+        Parts are combined where they are read; that is dearer than a ring where all lanes read most of a large value.
+        """
+        sums = self._combined.get(stack, [])
+        if sums and sums[0] in self.moved and goes_in_chunks(int(prod(stack.shape)), len(stack.src)):
+            if sum(_count(self.read[u]) for u in sums) > 2 * int(prod(stack.shape)):
+                self.read.update((u, whole_box(u)) for u in sums)
+        for u in sums:
+            for s in stack.src:
+                self._ask(s, self.read.get(u))
+
+
+def _count(box: Box) -> int:
+    return int(prod([b - a for a, b in box]))
 
 
 def _around(a: Box, b: Box) -> Box:
@@ -164,7 +205,10 @@ def _rebuilt(order: list[UOp], moved: set[UOp], read: dict[UOp, Box]) -> UOp:
     def at(s: UOp, box: Box) -> UOp:
         return _cut(new.get(s, s), read[s] if s in moved else whole_box(s), box)
     for u in order:
-        if u in moved:
+        if u.op is Ops.ALLREDUCE:
+            terms = [at(s, read[u]) if u in moved else new.get(s, s) for s in u.src[0].src]
+            new[u] = UOp(u.op, (UOp(Ops.MSTACK, tuple(terms)),), u.arg)
+        elif u in moved:
             new[u] = _in_box(u, read[u], at)
         else:
             src = tuple([at(s, whole_box(s)) if s in moved else new.get(s, s) for s in u.src])

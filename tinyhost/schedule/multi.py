@@ -14,7 +14,7 @@ from tinyhost.dtype import dtypes
 from tinyhost.env import ALLREDUCE_CAST
 from tinyhost.errors import ScheduleError
 from tinyhost.helpers import prod
-from tinyhost.schedule.allreduce import allreduce
+from tinyhost.schedule.allreduce import allreduce, combine
 from tinyhost.schedule.demand import narrow_copies
 from tinyhost.schedule.indexing import is_static
 from tinyhost.schedule.lanes import Lanes, Span, covered, cut, everywhere, moved, on_lane, part, shard_spans, whole
@@ -45,7 +45,7 @@ def lower_devices(sink: UOp) -> UOp:
             new[u] = UOp(u.op, src, u.arg, u.tag)  # type: ignore[arg-type]
     out = new.get(sink, sink)
     assert isinstance(out, UOp)
-    return narrow_copies(out)
+    return combine(narrow_copies(out))
 
 
 # *** operands ***

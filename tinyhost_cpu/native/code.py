@@ -67,6 +67,7 @@ from tinyhost_cpu.native.layout import (
     FAULT_SIGNAL,
     HANDLERS,
     HELP_BYTES,
+    HELP_LEADS,
     HELP_RING,
     HELP_RUN,
     HELP_SLOT,
@@ -155,6 +156,10 @@ def _worker(a: Assembler) -> None:
     a.jump(X.JE, "pass")
     a.put(X.MOV, RSI, RBX)
     a.number(RDX, packets.HELP)
+    a.put(X.MOV, RAX, RDI)
+    a.put(X.AND, RAX, HELP_LEADS)
+    a.put(X.ADD, RDX, RAX)
+    a.put(X.SUB, RDI, RAX)
     a.address(RAX, "participate")
     a.put(X.CALL, RAX)
     a.label("pass")
@@ -266,6 +271,7 @@ def _withdraw(a: Assembler) -> None:
     a.put(X.MOV, at(R14, HELP_SLOT), 0)
     a.put(X.MOV, RAX, at(R14, HELP_RUN))
     a.put(X.MOV, RSI, RAX)
+    a.put(X.AND, RSI, ~HELP_LEADS)
     a.number(RCX, EMPTY_SLOT)
     # who finds another's call in the slot came too late: the worker has passed it
     a.put(X.CMPXCHG, at(RDX), RCX, lock=True)
@@ -279,6 +285,7 @@ def _withdraw(a: Assembler) -> None:
     _each_call(a, "helpers", "all left")
     a.label("helper")
     a.put(X.MOV, RBX, at(R14, HELP_RUN))
+    a.put(X.AND, RBX, ~HELP_LEADS)
     a.put(X.MOV, RAX, at(RBX, RUN_LEFT))
     a.put(X.CMP, RAX, at(RBX, RUN_STARTED))
     a.jump(X.JAE, "left")

@@ -1,7 +1,7 @@
 """Memory that workers, callers and the fault handler share, byte by byte.
 
 A *state* is one page; each worker has one, and each thread that runs kernels itself. A worker's is followed by its
-ring: ``SLOTS`` words, each the address of a run to help with. A *run* is a header and packets of 64 bytes behind it,
+ring: ``SLOTS`` words, each the HELP_RUN of a call for help. A *run* is a header and packets of 64 bytes behind it,
 64-byte aligned; all its participants walk the packets in order. What different threads write lies in different cache
 lines where it is written often.
 """
@@ -72,7 +72,8 @@ RECORD_BYTES = 64
 
 # A call for help with a run, in u64.
 HELP_RING = 0  # state of the worker
-HELP_RUN = 8  # address of the run
+HELP_RUN = 8  # address of the run, plus HELP_LEADS where the worker takes all that comes: the caller comes later
+HELP_LEADS = 1
 HELP_SLOT = 16  # address of the slot while the call stands, 0 before and after
 HELP_BYTES = 32
 

@@ -2,8 +2,10 @@
 
 ``participate(run, state, ticks)`` walks the packets of a run from the first one; several threads do so at once and
 take chunks as they come. It returns OVER when the run is over, FAILED when that is so after a fault, and SLICE_OVER
-when ``ticks`` of the time stamp counter have passed: the caller looks after its own affairs and calls again. With
-``HELP`` ticks it leaves at the end of the packets, whatever others still do, and counts itself into RUN_LEFT.
+when ``ticks`` of the time stamp counter have passed: the caller looks after its own affairs and calls again. Workers
+come with ``LEAD`` or ``HELP`` ticks: they leave at the end of the packets, whatever others still do, and count
+themselves into RUN_LEFT. ``HELP`` is for those who share kernels of several chunks: what has one chunk and cannot start
+yet they leave to others, since two threads that take turns at short kernels are slower than one.
 
 Word 0 of a packet is where its code starts: going on to the next packet is one indirect jump. While packets run, rbx is
 the state, r13 the run, r12 the packet and r14 the chunk; rsp is STACK of the state, and the frame begins there.
@@ -79,11 +81,12 @@ from tinyhost_cpu.x86.encode import Reg
 from tinyhost_cpu.x86.insns import X86Ops as X
 
 CLOCK_MONOTONIC = 1  # time.h
-HELP = 1 << 62  # ticks of a helper
+HELP, LEAD = 1 << 62, (1 << 62) + 1  # ticks of workers, who need not look after anything else
 OVER, SLICE_OVER, FAILED = range(3)
+FAR = 20  # chunks; farther away is not looked for less often
 LONG_NAP = 50_000_000  # ns in the kernel before a look at the time
 # the frame
-PACKET, RUN, TICKS, DEADLINE, START, CHUNK, SHORT, LONG, FRAME = 0, 8, 16, 24, 32, 40, 48, 64, 80
+PACKET, RUN, WORKER, HELPER, DEADLINE, START, CHUNK, SHORT, LONG, FRAME = 0, 8, 16, 24, 32, 40, 48, 56, 72, 96
 PACKET_SHIFT = RECORD_SHIFT = 6
 
 
@@ -118,7 +121,10 @@ def _begin(a: Assembler) -> None:
     a.put(X.MOV, R13, RDI)
     a.put(X.MOV, R15, RDX)
     a.put(X.MOV, at(RSP, RUN), R13)
-    a.put(X.MOV, at(RSP, TICKS), R15)
+    for place, ticks, op in ((WORKER, HELP, X.SETAE), (HELPER, HELP, X.SETE)):
+        a.number(RAX, ticks)
+        a.put(X.CMP, R15, RAX)
+        a.put(op, at(RSP, place, 8))
     for place, nanoseconds in ((SHORT, NAP), (LONG, LONG_NAP)):
         a.put(X.MOV, at(RSP, place), 0)
         a.put(X.MOV, at(RSP, place + 8), nanoseconds)
@@ -157,7 +163,7 @@ def _start_of(a: Assembler, kind: str) -> None:
     a.jump(X.JAE, "next")
     a.put(X.MOV, RAX, at(R12, PACKET_NEED))
     a.put(X.CMP, at(R13, RUN_COMPLETED), RAX)
-    a.jump(X.JB, "need")
+    a.jump(X.JB, "early")
 
 
 def _claim(a: Assembler) -> None:
@@ -278,8 +284,10 @@ def _poll(a: Assembler, avx: bool) -> None:
 
 
 def _until(a: Assembler, avx: bool, kind: str, look: Callable[[], None]) -> None:
-    """Everybody looks, the first one to see it claims: so the caller can leave in between."""
+    """All but helpers look, the first one to see it claims: so the caller can leave in between."""
     _start_of(a, kind)
+    a.put(X.CMP, at(RSP, HELPER, 8), 0)
+    a.jump(X.JNE, "next")
     a.put(X.MOV, at(RSP, PACKET), R12)
     resume_at(a, kind + " fault")
     a.number(R15, 0)
@@ -302,11 +310,10 @@ def _until(a: Assembler, avx: bool, kind: str, look: Callable[[], None]) -> None
 
 
 def _end(a: Assembler) -> None:
-    """The caller stays until the last chunk has ended; helpers are not needed any more."""
+    """The caller stays until the last chunk has ended; workers are not needed any more."""
     a.label("end")
-    a.number(RAX, HELP)
-    a.put(X.CMP, at(RSP, TICKS), RAX)
-    a.jump(X.JE, "helper leaves")
+    a.put(X.CMP, at(RSP, WORKER, 8), 0)
+    a.jump(X.JNE, "worker leaves")
     a.put(X.MOV, RAX, at(R12, PACKET_NEED))
     a.put(X.CMP, at(R13, RUN_COMPLETED), RAX)
     a.jump(X.JB, "need")
@@ -315,7 +322,7 @@ def _end(a: Assembler) -> None:
     a.put(X.CMP, at(R13, RUN_FAILED), 0)
     a.put(X.CMOVNE, RAX, RCX)
     a.jump(X.JMP, "leave")
-    a.label("helper leaves")
+    a.label("worker leaves")
     a.put(X.ADD, at(R13, RUN_LEFT), 1, lock=True)
     a.jump(X.JMP, "leave")
     a.label("slice over")
@@ -360,15 +367,43 @@ def _need(a: Assembler) -> None:
         _futex(a, FUTEX_WAIT)  # compares the lower half of rdx
         a.label("no sleep")
         a.put(X.SUB, at(R13, RUN_WAITERS, 32), 1, lock=True)
+    a.label("early")
+    a.put(X.CMP, at(R12, PACKET_CHUNKS), 1)
+    a.jump(X.JNE, "need")
+    a.put(X.CMP, at(RSP, HELPER, 8), 0)
+    a.jump(X.JNE, "next")
     a.label("need")
     a.put(X.MOV, RBP, at(R12, PACKET_NEED))
+    a.put(X.MOV, R14, at(R13, RUN_COMPLETED))
     a.number(R15, 0)
     a.label("need look")
-    a.put(X.CMP, at(R13, RUN_COMPLETED), RBP)
-    a.jump(X.JAE, "needed")
-    rest(a, "need", "need look", sleep, _check_time)
+    a.put(X.MOV, RCX, RBP)
+    a.put(X.MOV, RAX, at(R13, RUN_COMPLETED))
+    a.put(X.SUB, RCX, RAX)
+    a.jump(X.JBE, "needed")
+    a.put(X.CMP, RAX, R14)
+    a.put(X.MOV, R14, RAX)
+    a.jump(X.JE, "no progress")
+    a.number(R15, 0)  # while others get on, this thread stays awake: waking it would cost them time
+    a.label("no progress")
+    _keep_off(a)
+    _check_time(a)
+    rest(a, "need", "need look", sleep)
     a.label("needed")
     a.put(X.JMP, at(R12))
+
+
+def _keep_off(a: Assembler) -> None:
+    """Look the less often the more chunks are missing, rcx: each look takes the counter from who counts."""
+    a.put(X.CMP, RCX, FAR)
+    a.jump(X.JBE, "keep off")
+    a.number(RCX, FAR)
+    a.label("keep off")
+    a.put(X.PAUSE)
+    a.put(X.PAUSE)
+    a.put(X.PAUSE)
+    a.put(X.SUB, low(RCX), 1)
+    a.jump(X.JNE, "keep off")
 
 
 def _fault(a: Assembler, avx: bool) -> None:

@@ -99,8 +99,10 @@ class Execution:
                 self._logs.append(memory)
         if helpers:
             words: list[int] = []
+            led = self.runs[0]  # by this thread; the first worker for another one leads that
             for ring, run in helpers:
-                words += (ring, run.address, 0, 0)
+                words += (ring, run.address + (0 if run is led else layout.HELP_LEADS), 0, 0)
+                led = run
             self._calls, self._count = (ctypes.c_uint64 * len(words))(*words), len(helpers)
 
     def hand_in(self) -> bool:
