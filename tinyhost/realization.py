@@ -31,7 +31,7 @@ from tinyhost.uop.leaf import is_leaf
 if TYPE_CHECKING:
     from tinyhost._tensor.core import TensorCore
 
-_lock = RLock()  # one thread at a time: a store that waits in the graphs of several threads runs once
+computing = RLock()  # one thread at a time: a store that waits in the graphs of several threads runs once
 
 
 def _with_readers(roots: dict[UOp, None]) -> tuple[dict[UOp, None], set[UOp]]:
@@ -51,8 +51,21 @@ def _with_readers(roots: dict[UOp, None]) -> tuple[dict[UOp, None], set[UOp]]:
         roots = dict.fromkeys(more) | roots
 
 
-def _compute(roots: dict[UOp, None], do_update_stats: bool = True) -> dict[UOp, UOp]:
-    """Compute ``roots`` and all that must be computed with them; what each computed node becomes."""
+def _seen(computed: Collection[UOp], roots: Collection[UOp]) -> set[UOp]:
+    """``roots``, and the ``computed`` nodes that live tensors show or read."""
+    seen = set(roots)
+
+    def below(u: UOp) -> bool:
+        if u in computed:
+            seen.add(u)
+        return u not in computed
+    UOp.sink(*[u for _, u in lazy_tensors()]).toposort(gate=below)
+    return seen
+
+
+def _compute(roots: dict[UOp, None], do_update_stats: bool = True, prune: bool = True) -> dict[UOp, UOp]:
+    """Compute ``roots`` and all that must be computed with them; what each computed node becomes, with ``prune`` only
+    of those that are ``roots`` or that live tensors stand on."""
     asked = roots
     roots, old = _with_readers(asked)
     if (capture := recorder.active()) is not None:
@@ -65,7 +78,9 @@ def _compute(roots: dict[UOp, None], do_update_stats: bool = True) -> dict[UOp, 
         for u in roots:
             effects.add(u)
         if effects:
-            run(plan_of(get_linear(effects.sink)), effects.params, effects.var_vals, do_update_stats)
+            if prune and len(effects.becomes) > len(roots):
+                effects.forget_unseen(_seen(effects.becomes, roots))
+            run(plan_of(get_linear(effects.sink)), effects.take_params(), effects.var_vals, do_update_stats)
     except Exception as e:
         from tinyhost._tensor.blame import add_lines  # only where something failed
         add_lines(e, roots)
@@ -85,8 +100,9 @@ def _compute_outside(capture: Capture, below: dict[UOp, None], asked: dict[UOp, 
     read = UOp.sink(*asked).toposort(enter_calls=False)
     was = {u: capture.outside.pop(u) for u in needed}
     with recorder.paused():
-        done = _compute(dict.fromkeys(needed.values()))
-    capture.early.update({was[u]: u.substitute(done, walk=True) for u, part in needed.items() if part in read})
+        done = _compute(dict.fromkeys(needed.values()), prune=False)
+    capture.computed.update({was[u]: u.substitute(done, walk=True) for u in needed})
+    capture.early.update([was[u] for u, part in needed.items() if part in read])
     # what else was outside stands on what was computed now
     capture.outside = {u.substitute(done, walk=True): old for u, old in capture.outside.items()}
     return done
@@ -116,7 +132,7 @@ def realize(*tensors: TensorCore, do_update_stats: bool = True) -> None:
     """
     if not _roots(tensors):
         return
-    with _lock:
+    with computing:
         # another thread may have computed some of it meanwhile
         if roots := _roots(tensors):
             _compute(roots, do_update_stats)
@@ -165,7 +181,7 @@ def is_settled() -> bool:
 def settle(used: Collection[Buffer | MultiBuffer], written: Collection[Buffer | MultiBuffer]) -> None:
     """Before code outside of this module reads ``used`` and writes ``written`` (owners of memory): run the stores
     that wait for any of them, and compute what still reads what will be written."""
-    with _lock:
+    with computing:
         _settle(used, written)
 
 
@@ -204,7 +220,7 @@ def read(tensor: TensorCore) -> Buffer:
             u = u.copy_to_device(Device.DEFAULT)  # which takes the view
         else:
             u = UOp(Ops.CONTIGUOUS, (u,))
-        with _lock:
+        with computing:
             u = _compute({u: None})[u]
         region = region_of(u)
         assert region is not None, f"storage was made for {u.op}"

@@ -11,7 +11,20 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tests.cpu.native import Cell, Journal, add, append, carry, count_down, divide, function, in_chunk, read, wait_for
+from tests.cpu.native import (
+    Cell,
+    Journal,
+    add,
+    append,
+    carry,
+    count_down,
+    divide,
+    function,
+    gather,
+    in_chunk,
+    read,
+    wait_for,
+)
 from tests.cpu.packets import Packets
 from tinyhost.errors import KernelFault
 from tinyhost_cpu.code import Segment
@@ -26,6 +39,7 @@ from tinyhost_cpu.native.layout import (
     RUN_LEFT,
     RUN_STARTED,
     RUN_WAITERS,
+    SLOTS,
 )
 from tinyhost_cpu.native.pool import Pool
 from tinyhost_cpu.native.runs import Run
@@ -204,6 +218,48 @@ def test_width_one_wakes_nobody(pool: Pool) -> None:
     assert put == [worker.ring.words[0] for worker in pool.workers] and cell.value == 52
 
 
+@pytest.fixture
+def one_helper(pool: Pool, monkeypatch) -> Pool:
+    """The pool with its first worker alone."""
+    pool.execute([Packets(pool).run(2)])
+    monkeypatch.setattr(pool, "workers", pool.workers[:1])
+    monkeypatch.setattr(pool, "_cpus", 2)
+    return pool
+
+
+def test_a_busy_worker_holds_nobody_up(one_helper: Pool) -> None:
+    """More calls for its help than its ring holds come and go while it is in a kernel."""
+    pool, gate, cell = one_helper, Cell(), Cell()
+    busy = Packets(pool).execute(function(wait_for), [gate.address], 2).run(2)
+    thread = threading.Thread(target=pool.execute, args=([busy],))
+    thread.start()
+    while len(pool.faults.running()) < 2:  # the caller and the worker
+        time.sleep(0.001)
+    run = Packets(pool).execute(function(add), [cell.address, 1], 2).run(2)
+    for _ in range(SLOTS + 100):
+        pool.execute([run])
+    assert len(pool.workers) == 1
+    gate.memory[0] = 1
+    thread.join()
+    pool.execute([run, Packets(pool).execute(function(add), [cell.address, 1]).run()])
+    assert cell.value == 2 * (SLOTS + 101) + 1
+
+
+def test_idle_workers_first(one_helper: Pool, monkeypatch) -> None:
+    """While a worker is in a kernel, another one is asked, started if there is a processor for it."""
+    pool, gate, crowd = one_helper, Cell(), Cell()
+    monkeypatch.setattr(pool, "_cpus", 3)
+    busy = Packets(pool).execute(function(wait_for), [gate.address], 2).run(2)
+    thread = threading.Thread(target=pool.execute, args=([busy],))
+    thread.start()
+    while len(pool.faults.running()) < 2:
+        time.sleep(0.001)
+    pool.execute([Packets(pool).execute(function(gather), [crowd.address, 2], 2).run(2)])  # needs two threads
+    assert crowd.value == 2 and len(pool.workers) == 2
+    gate.memory[0] = 1
+    thread.join()
+
+
 # *** faults ***
 FAULTS = [(read, 16, "SIGSEGV at address 0x10"), (divide, 0, "SIGFPE")]
 
@@ -366,7 +422,7 @@ def test_the_log_has_every_chunk(pool: Pool, width: int) -> None:
     after = time.perf_counter_ns()
     expected = [(r, p, c) for r in range(2) for p, chunks in ((0, 5), (1, 2), (3, 3)) for c in range(chunks)]
     assert sorted((r.run, r.packet, r.chunk) for r in records) == expected
-    assert all(before <= r.start <= r.end <= after and 0 <= r.participant <= 2 * width - 1 for r in records)
+    assert all(before <= r.start <= r.end <= after and 0 <= r.participant <= len(pool.workers) for r in records)
     for run in range(2):
         ends = [max(r.end for r in records if (r.run, r.packet) == (run, p)) for p in (0, 1, 3)]
         starts = [min(r.start for r in records if (r.run, r.packet) == (run, p)) for p in (0, 1, 3)]

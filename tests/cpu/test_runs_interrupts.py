@@ -48,7 +48,7 @@ def test_ctrl_c_in_the_middle_of_many_packets(width: int) -> None:
 
 @pytest.mark.parametrize("width", [1, 2])
 def test_ctrl_c_in_one_long_kernel(width: int) -> None:
-    """It ends first; the kernel behind it does not start."""
+    """It ends first; the kernel behind it does not start on this thread."""
     run_apart(COMMON + f"""
     gate = Cell()
     packets = Packets(pool).execute(function(wait_for), [gate.address]).barrier()
@@ -62,8 +62,7 @@ def test_ctrl_c_in_one_long_kernel(width: int) -> None:
     try:
         pool.execute([run])
     except KeyboardInterrupt:
-        # where a helper ran it, the caller has seen the signal before; else the rest may have run in the same slice
-        print("interrupted", gate.value, int(flag[0]), over(run), cell.value in ((0,) if {width} > 1 else (0, 2)))
+        print("interrupted", gate.value, int(flag[0]), over(run), {width} > 1 or cell.value == 0)
     """, "open\ninterrupted 1 5 True True\n")
 
 

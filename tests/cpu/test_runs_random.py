@@ -139,7 +139,7 @@ def test_random_lists(pool: Pool, seed: int) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(100, 140))
 def test_random_lists_in_full(pool: Pool, seed: int) -> None:
-    check_lists(pool, seed, 10_000)
+    check_lists(pool, seed, 6000)
 
 
 def check_threads(pool: Pool, seed: int, count: int) -> None:

@@ -93,6 +93,15 @@ def test_many_blocks_end_the_search_early(n: int, lifetime: float, monkeypatch: 
     check(blocks)
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(100, 140))
+def test_more_drawn_blocks(seed: int):
+    rng = random.Random(seed)
+    for _ in range(60):
+        blocks = drawn(rng.randrange(1, 400), rng.uniform(0.5, 60), rng.randrange(1 << 30))
+        assert alive_at_once(blocks) <= check(blocks) <= sum(map(padded, blocks))
+
+
 def test_known_arenas():
     assert place([]) == ([], 0)
     assert place([Block(0, 0, 0)]) == ([0], 256)

@@ -53,6 +53,19 @@ def test_the_way_of_submission_is_a_context_variable() -> None:
     assert HCQ2.value == 0
 
 
+@pytest.mark.parametrize("emulated", ["", "long"])
+@pytest.mark.parametrize("compiled", [0, 1])
+def test_words_are_the_same_whoever_writes_them(compiled: int, emulated: str) -> None:
+    """Addresses have 64 bits, also where kernels of the user have none of those."""
+    with Context(HCQ2=compiled, EMULATED_DTYPES=emulated):
+        f, g = TinyJit(lambda x, y: ((x @ y).relu().sum(0), x + 1)), TinyJit(lambda x: x.sum(0) * 2)
+        for i in range(4):
+            total, more = f(Tensor(DATA + i).realize(), Tensor((DATA + i).T.copy()).realize())
+            assert (total.numpy() == ((DATA + i) @ (DATA + i).T).sum(0)).all() and (more.numpy() == DATA + i + 1).all()
+            split = Tensor(DATA + i).shard(names(3), 0).realize()
+            assert (g(split).numpy() == (DATA + i).sum(0) * 2).all()
+
+
 def test_memory_of_a_dropped_capture_is_freed() -> None:
     x = Tensor.ones(1 << 16).contiguous().realize()
     before = GlobalCounters.mem_used

@@ -172,6 +172,8 @@ queues: HCQ2 is a context variable, 0 by default
     expectations/test_captures.py::test_the_way_of_submission_is_a_context_variable
     hcq/test_stream.py::test_both_patchers_write_what_words_mean
     hcq/test_stream.py::test_no_host_device
+queues: submitters are compiled without emulation of dtypes
+    expectations/test_captures.py::test_words_are_the_same_whoever_writes_them
 queues: a copy without a copy queue
     hcq/test_toy.py::test_copy_without_copy_queue
 queues: staging memory of 1 MB in 4 slots under a copy of 5 MB and 123 bytes

@@ -32,9 +32,10 @@ def value(rng: random.Random, pool: list[Tensor]) -> Tensor:
     ])().clip(-64, 64)
 
 
-def write(rng: random.Random, state: list[Tensor], pool: list[Tensor]) -> None:
+def write(rng: random.Random, state: list[Tensor], pool: list[Tensor], exchanged: Tensor | None = None) -> None:
+    """Write some of ``state``, in place or by exchange; only by exchange if it is ``exchanged``, and only that one."""
     t = rng.choice(state)
-    kind = rng.randrange(5)
+    kind = rng.randrange(5) if exchanged is None else 4 if t is exchanged else rng.randrange(4)
     new = value(rng, pool)
     if kind == 0:
         t.assign(new)
@@ -53,7 +54,7 @@ def function(seed: int, state: list[Tensor]) -> Callable[..., Any]:
     """The function of a seed: what it does depends on nothing else."""
     def run(x: Tensor, y: Tensor) -> Any:
         rng = random.Random(seed)
-        pool = [x, y, *state]
+        pool, exchanged = [x, y, *state], rng.choice(state)
         out: list[Any] = []
         for _ in range(rng.randint(1, 6)):
             kind = rng.randrange(6)
@@ -62,7 +63,7 @@ def function(seed: int, state: list[Tensor]) -> Callable[..., Any]:
                 if rng.random() < 0.3:
                     pool[-1].realize()
             elif kind < 4:
-                write(rng, state, pool)
+                write(rng, state, pool, exchanged)
             elif kind == 4:
                 x.assign(value(rng, pool))
             else:

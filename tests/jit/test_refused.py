@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.jit.inputs import arr
+from tests.multi.devices import names
 from tinyhost import Context, Tensor, TinyJit
 from tinyhost.errors import JitError
 
@@ -168,3 +169,11 @@ def test_an_exception_ends_the_capture():
         f(part)
     fail[0] = False
     assert part.tolist() == [1, 2] and [f(table[i:i + 2]).item() for i in range(3)] == [1, 2, 3]
+
+
+def test_items_that_moved_between_shards():
+    x = Tensor(np.ones((12, 4), np.float32)).shard(names(4), 0).realize().reshape(3, 16)
+    f = TinyJit(lambda x: x + 1)
+    with pytest.raises(JitError, match=r"JIT inputs must be real buffers; use .clone\(\): arg 0 of shape \(3, 16\) is"):
+        f(x)
+    assert f(x.clone()).tolist() == [[2.0] * 16] * 3

@@ -241,3 +241,92 @@ def test_a_failed_capture_of_changed_state_is_tried_again():
             f(arr(2))
     fail[0] = False
     assert [f(arr(2)).item() for _ in range(3)] == [6, 6, 6]
+
+
+# *** state without storage, equal graphs ***
+@pytest.mark.parametrize("how", ["assign", "replace", "iadd"])
+def test_a_number_in_a_closure_that_is_exchanged(how: str):
+    k = Tensor(2.0)
+    f, calls = counted(lambda x: x * k)
+    for _ in range(4):
+        assert f(arr(3)).item() == 6
+    assert len(calls) == 2
+    if how == "iadd":
+        k += 3
+    else:
+        getattr(k, how)(Tensor(5.0))
+    for _ in range(4):
+        assert f(arr(3)).item() == 15
+    unused = Tensor(1.0)
+    before = len(calls)
+    unused += 1
+    assert f(arr(1)).item() == 5 and len(calls) == before
+
+
+def test_a_counter_that_is_set_to_a_number_between_calls():
+    total = Tensor.zeros(1)
+
+    def run(x: Tensor) -> Tensor:
+        total.assign(total + x)
+        return total * 10
+    f, _ = counted(run)
+    for _ in range(4):
+        total.replace(Tensor.zeros(1))
+        assert [f(arr(i)).item() for i in (1, 2, 3, 4)] == [10, 30, 60, 100] and total.item() == 10
+
+
+def test_a_value_that_waits_outside_is_not_what_the_function_computes():
+    w = arr(1, 2).realize()
+    f, calls = counted(lambda x: (w * 3).contiguous() + x)
+    waiting = [w * 3]
+    for i in range(5):
+        assert f(arr(0, 0)).tolist() == [3 * (1 + i), 3 * (2 + i)]
+        waiting.append(w * 3)
+        w += 1
+    assert [t.tolist() for t in waiting] == [[3, 6], *([3 * (1 + i), 3 * (2 + i)] for i in range(5))]
+    assert len(calls) == 2
+
+
+def test_a_returned_state_that_is_replaced_is_the_state():
+    s = arr(0).realize()
+
+    def run(x: Tensor) -> Tensor:
+        s.replace(x + 1)
+        return s
+    f, _ = counted(run)
+    kept = []
+    for i in range(5):
+        kept.append(f(arr(i)))
+        assert kept[-1] is s or i == 0 and s.item() == 1
+        view = s.reshape(1, 1)
+        f(arr(i + 10))
+        assert s.item() == i + 11 and view.item() == i + 1
+
+
+def test_a_view_of_state_that_is_replaced_keeps_its_value():
+    s = arr(1, 2).realize()
+
+    def run(x: Tensor) -> Tensor:
+        s.replace(s * 2 + x)
+        return x + 1
+    f, _ = counted(run)
+    views = []
+    for i in range(5):
+        views.append((s[1:], s.tolist()[1:]))
+        f(arr(i, i))
+    assert [v.tolist() for v, _ in views] == [want for _, want in views]
+
+
+def test_a_reader_of_a_write_that_waits():
+    s, other = arr(1, 1).realize(), arr(0, 0).realize()
+
+    def run(x: Tensor) -> Tensor:
+        s.assign(s + x)
+        return s * 1
+    f, _ = counted(run)
+    for i in range(5):
+        s[:1].assign(arr(7))
+        other.assign(s * 2)
+        want = [14, 2 * s.tolist()[1]] if i % 2 else None
+        f(arr(1, 1))
+        assert other.tolist()[0] == 14 and (want is None or other.tolist() == want)

@@ -69,6 +69,16 @@ def test_all_gather():
     assert all((Tensor(everywhere.uop.mselect(i)).numpy() == N).all() for i in range(COUNT))
 
 
+def test_splits_that_change():
+    """Between rows and columns each device keeps what it has of its new part."""
+    x = Tensor(N).shard(D, 0).realize()
+    for devices, axis, count, size in ((D, 0, 0, 0), (D, 1, 12, SIZE // 16), (D[::-1], 0, 4, SIZE // 4),
+                                       (names(6)[2:], 0, 4, SIZE // 4)):
+        y = x.shard(devices, axis)
+        assert [n for n, _, _ in copies(y)] == [size] * count
+        assert y.device == devices and y.realize().uop.axis == axis and (y.numpy() == N).all()
+
+
 def test_like_a_value_that_is_whole_everywhere():
     x, y = Tensor(N).shard(D, 0).realize(), Tensor(N).shard(D).realize()
     assert x.shard_like(y).realize().uop.axis is None and moved(y.shard_like(x)) == 0

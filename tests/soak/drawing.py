@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.soak.graphs import INTEGERS, LONGEST, MANTISSA, Grower, Program
+from tests.soak.graphs import ALL, INTEGERS, LONGEST, MANTISSA, Grower, Program
 from tests.soak.steps import TABLE, Step
 
 FLOATS = tuple(MANTISSA)
@@ -358,11 +358,12 @@ class Drawer(Grower):
         return self.emit(kind, (v,), None, f.bound, f.frac)
 
     def place(self, v: int) -> Any:
-        place = self.choice((-1, -1, *range(6)))
+        place = self.choice((ALL, ALL, *range(6)))
         return self.move(v, place, self.choice((None, *range(self.arrays[v].ndim))))
 
     def draw_numbers(self, v: int) -> Any:
-        if self.chance(0.5):
+        """Of the first device, which is there in every setting: each device has numbers of its own."""
+        if self.program.facts[v].place not in (ALL, 0):
             return None
         return self.emit(self.choice(("rand", "randint")), (v,), self.shape(), 8)
 

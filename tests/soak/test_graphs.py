@@ -5,7 +5,7 @@ import pytest
 
 from tests.soak.running import check
 
-SAMPLE = 15
+SAMPLE = 12
 BLOCK = 20
 
 

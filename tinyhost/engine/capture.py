@@ -73,14 +73,16 @@ class Capture:
     """The plans executed while it was active: arguments, and the variables' values.
 
     ``outside`` are graphs that existed before (as they are now, with what they were): they are computed once, and their
-    computation is not recorded. ``early`` are those, as they were, that what was recorded reads, with what they became.
+    computation is not recorded. ``computed`` are those, as they were, that were computed since, with what they became,
+    ``early`` those of them that what was recorded reads.
     ``leaves`` are values without storage, of an identity of their own, that it reads.
     ``before`` are blocks of buffer numbers (first, last) that were given out before or meanwhile, not by what is
     recorded.
     """
 
     outside: "dict[UOp, UOp]" = field(default_factory=dict)
-    early: "dict[UOp, UOp]" = field(default_factory=dict)
+    computed: "dict[UOp, UOp]" = field(default_factory=dict)
+    early: "set[UOp]" = field(default_factory=set)
     leaves: "set[UOp]" = field(default_factory=set)
     items: list[tuple[Executed, dict[str, int]]] = field(default_factory=list)
     before: list[tuple[int, int]] = field(default_factory=list)

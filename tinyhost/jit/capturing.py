@@ -21,7 +21,7 @@ from tinyhost.jit.arguments import Inputs
 from tinyhost.jit.captured import Captured
 from tinyhost.jit.results import Output, Result, outputs_of, result_of
 from tinyhost.jit.state import Before, State
-from tinyhost.realization import is_settled, settle
+from tinyhost.realization import computing, is_settled, settle
 from tinyhost.tensor import Tensor
 from tinyhost.uop import Ops, UOp
 
@@ -138,6 +138,18 @@ def _outputs(recording: Capture, nodes: list[UOp]) -> dict[UOp, Output]:
 
 def replayed(captured: Captured, replay: Replay, inputs: Inputs) -> Any:
     """Run a capture on other arguments that meet its demands; the result of that call."""
+    with computing:  # no other thread reads or writes what is settled now
+        nodes = _launched(captured, replay, inputs)
+    now = {slot: inputs.flat(i) for i, slot in enumerate(captured.inputs)}
+    for o, node in zip(captured.outputs, nodes):
+        now[o.slot] = node
+    for name, bound in captured.bound.items():
+        now[bound] = inputs.bound[name]
+    return captured.result.filled(captured.result.tensors_over(now, inputs.tensors))
+
+
+def _launched(captured: Captured, replay: Replay, inputs: Inputs) -> list[UOp]:
+    """Run a capture; the nodes of its outputs."""
     outputs, state = captured.outputs, captured.state
     if state is not None:
         state.bring()
@@ -152,12 +164,7 @@ def replayed(captured: Captured, replay: Replay, inputs: Inputs) -> Any:
     replay.run([*given, *[o.buffer for o in outputs]], inputs.var_vals)
     if state is not None and state.grads:
         state.leave()
-    now = {slot: inputs.flat(i) for i, slot in enumerate(captured.inputs)}
-    for o, node in zip(outputs, nodes):
-        now[o.slot] = node
-    for name, bound in captured.bound.items():
-        now[bound] = inputs.bound[name]
-    return captured.result.filled(captured.result.tensors_over(now, inputs.tensors))
+    return nodes
 
 
 def _apart(path: str, buffer: Buffer | MultiBuffer, written: bool, replay: Replay) -> Buffer | MultiBuffer:

@@ -6,8 +6,10 @@ they stood, and gradients are as it found them. What cannot be carried over is a
 """
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Collection, Iterable
+from threading import get_ident
 from typing import Any, TypeAlias
 
 from tinyhost._tensor.core import canonical_device, store_in_new_buffer
@@ -90,6 +92,10 @@ class Used:
         return node in self.leaves if is_leaf(node) else id(_base(node)) in self.bases
 
 
+def _note_death(died: dict[int, int], i: int, _: Any) -> None:
+    died[i] = get_ident()
+
+
 class Before:
     """Tensors as they were when a capture began.
 
@@ -101,8 +107,9 @@ class Before:
         self._grads: dict[int, tuple[Tensor, Tensor]] = {}
         self._graphs: dict[int, tuple[weakref.ref[Tensor], UOp]] = {}
         _set_apart()
+        self._died: dict[int, int] = {}  # tensor -> the thread that dropped it last
         for t in live_tensors():
-            self._graphs[id(t)] = weakref.ref(t), t.uop
+            self._graphs[id(t)] = weakref.ref(t, functools.partial(_note_death, self._died, id(t))), t.uop
             if t.grad is not None:
                 self._grads[id(t)] = t, t.grad
         self._lazy = {id(t): root_state(t) for t, u in lazy_tensors() if u.device is not None and id(t) in self._graphs}
@@ -118,7 +125,7 @@ class Before:
         """The graph of tensor ``i`` as the function found it, over what that was computed into since."""
         _, uop = self._graphs[i]
         root = self._lazy.get(i)
-        done = None if root is None else capture.early.get(root)
+        done = None if root is None else capture.computed.get(root)
         return uop if root is None or done is None else uop.substitute({root: done}, walk=True)
 
     def carry(self, capture: Capture, mine: Collection[Tensor], ran: bool) -> None:
@@ -140,11 +147,11 @@ class Before:
         used.bases |= self._arguments
         for t in self._mine(mine):
             uop = self._stood(id(t), capture)
-            if not _is_replaced(uop, t, used) or (not ran and others_on(t, _home(uop))):
+            if not _is_replaced(uop, t, used) or (not ran and others_on(t, _home(uop), ids)):
                 continue
             if ran:
                 with recorder.paused():
-                    set_apart_from(t, _home(uop))
+                    set_apart_from(t, _home(uop), ids)
             _put_back(t, uop, Tensor._wrap(t.uop))
             back.append(t)
             self.carried.append((weakref.ref(t), _home(uop)))
@@ -156,14 +163,17 @@ class Before:
         Raises:
             JitError: no tensor is left that shows it.
         """
-        used = Used(capture)
-        held: dict[UOp, bool] = {}  # what tensors stood on -> whether one of them lives
-        for i, (ref, uop) in self._graphs.items():
+        used, me = Used(capture), get_ident()
+        held: dict[UOp, bool] = {}  # what tensors stood on -> whether one of them lives, or another thread had it too
+        for i, (_, uop) in self._graphs.items():
             root = self._lazy.get(i)
-            node = _home(uop) if root is None else root if root in capture.early else None
-            if node is None or (root is None and (node not in used or self._is_argument(node))):
+            if root is None:
+                node = _home(uop)
+                if node is None or node not in used or self._is_argument(node):
+                    continue
+            elif root not in capture.early or (node := _home(self._stood(i, capture))) is None:
                 continue
-            held[node] = held.get(node, False) or ref() is not None
+            held[node] = held.get(node, False) or self._died.get(i, 0) != me
         now = {_home(t.uop) for t in live_tensors()}
         if gone := [node for node, alive in held.items() if not alive and node not in now]:
             raise JitError(f"state of shape {gone[0].shape} that the captured function reads was dropped by it, so the "
@@ -228,15 +238,15 @@ def _put_back(t: Tensor, uop: UOp, new: Tensor) -> None:
     t.assign(new)
 
 
-def others_on(t: Tensor, node: UOp | None) -> list[Tensor]:
-    """Tensors other than the state ``t`` that show its storage."""
-    return [o for o in live_tensors() if o is not t and storage_of(o.uop) is node]
+def others_on(t: Tensor, node: UOp | None, apart: Collection[int] = ()) -> list[Tensor]:
+    """Tensors other than the state ``t`` that show its storage, but for those with the ids ``apart``."""
+    return [o for o in live_tensors() if o is not t and id(o) not in apart and storage_of(o.uop) is node]
 
 
-def set_apart_from(t: Tensor, node: UOp | None) -> None:
+def set_apart_from(t: Tensor, node: UOp | None, apart: Collection[int] = ()) -> None:
     """Give tensors that show the storage of ``t`` a copy of it: ``t`` will stand for another value, they will not."""
     copies: dict[UOp, UOp] = {}
-    others = others_on(t, node)
+    others = others_on(t, node, apart)
     for o in others:
         root = root_of(o.uop)
         if root not in copies:

@@ -9,6 +9,7 @@ own.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import threading
 import time
@@ -170,18 +171,26 @@ class Pool:
     def _helpers(self, places: Sequence[Run]) -> list[tuple[int, Run]]:
         """The ring of a worker for each of the places, with scratch memory."""
         with self._lock:
-            while len(self.workers) < len(places):
-                self.workers.append(Worker(self.faults, len(self.workers) + 1))
-            for worker, run in zip(self.workers, places):
+            workers = self._pick(len(places))
+            for worker, run in zip(workers, places):
                 worker.need_scratch(run.scratch_bytes)
-            return [(worker.ring.address, run) for worker, run in zip(self.workers, places)]
+            return [(worker.ring.address, run) for worker, run in zip(workers, places)]
+
+    def _pick(self, count: int) -> list[Worker]:
+        """Different workers: idle ones, new ones as long as there are processors for them, then busy ones."""
+        picked = [worker for worker in self.workers if worker.ring.idle][:count]
+        while len(picked) < count and len(self.workers) < max(count, self._cpus - 1):
+            self.workers.append(Worker(self.faults, len(self.workers) + 1))
+            picked.append(self.workers[-1])
+        busy = (worker for worker in self.workers if worker not in picked)
+        return picked + list(itertools.islice(busy, count - len(picked)))
 
     def _hand_in(self, execution: Execution) -> None:
         """All calls of an execution at once: every worker gets executions in the same order, so that none of those
         that wait for each other's signals stands behind another one here and before it there."""
         while True:
             with self._lock:
-                if execution.hand_in():
+                if execution.hand_in() or len(execution.runs) == 1:  # a single run needs no help
                     return
             time.sleep(FULL_RING_SLEEP)
 

@@ -111,6 +111,11 @@ class Ring(State):
         """Id of the worker's thread for the kernel, 0 before it runs."""
         return self.words[layout.TID // 8]
 
+    @property
+    def idle(self) -> bool:
+        """Whether the worker has passed all its slots."""
+        return self.words[layout.PUT // 8] == self.words[layout.DONE // 8]
+
 
 class _SigAction(ctypes.Structure):
     _fields_ = [("handler", ctypes.c_void_p), ("mask", ctypes.c_ubyte * 128), ("flags", ctypes.c_int),
