@@ -150,7 +150,7 @@ class PacketEncoder(Encoder):
 class CPUGroup(PeerGroup):
     """All devices of the processor. What different threads submit runs side by side."""
 
-    synchronous = True
+    synchronous = measures = True
 
     def __init__(self, workers: Pool) -> None:
         super().__init__()

@@ -80,7 +80,8 @@ def test_what_the_commands_do() -> None:
     memory = host_memory(4096)
     bytes_, base = np.frombuffer(memory.view, np.uint8), memory.address
     bytes_[:100] = np.arange(100)
-    submit(linked([commands.copy(base + 1024, base, 100), commands.barrier(), commands.copy(base + 2048, base + 1024, 50),
+    submit(linked([commands.copy(base + 1024, base, 100), commands.barrier(),
+                   commands.copy(base + 2048, base + 1024, 50),
                    commands.write(base + 3000 // 4 * 4, -2), commands.signal(base + 3200, 1 << 40),
                    commands.wait(base + 3200, 1 << 40), commands.poll(base + 3200 + 4, 1 << 8, 0xF00),
                    commands.timestamp(base + 3200)]))
@@ -93,7 +94,8 @@ def test_streams_of_one_submission_wait_for_each_other() -> None:
     memory = host_memory(512)
     words, at = np.frombuffer(memory.view, np.uint64), memory.address
     words[0] = 7
-    second = linked([commands.wait(at + 64, 1), commands.copy(at + 16, at + 8, 8), commands.signal(at + 128, 1)], "CPU:1")
+    second = linked([commands.wait(at + 64, 1), commands.copy(at + 16, at + 8, 8), commands.signal(at + 128, 1)],
+                    "CPU:1")
     first = linked([commands.copy(at + 8, at, 8), commands.signal(at + 64, 1), commands.wait(at + 128, 1),
                     commands.copy(at + 24, at + 16, 8)])
     submit(second, first)

@@ -17,6 +17,7 @@ from tinyhost.hcq import commands
 from tinyhost.hcq.signals import LIMIT
 from tinyhost.hcq.stream import several
 from tinyhost.jit import TinyJit
+from tinyhost.profiling import ProfileGraphEvent, Recording, recorded_in
 from tinyhost.tensor import Tensor
 from tinyhost.uop import UOp
 
@@ -173,3 +174,30 @@ def test_commands_that_are_left_out(toys: Toys, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(commands, name, broken)
     with pytest.raises(Fault, match="with no barrier or wait between|nothing can go on|was changed while|were changed"):
         _ping_pong()
+
+
+@pytest.mark.parametrize("hcq2", [0, 1])
+def test_profiles_come_from_timestamps(toys: Toys, hcq2: int):
+    """The machine's clock counts its steps: each launch has a start and an end, and one that waits for another begins
+    when that has ended."""
+    toys(seed=3)
+    u = Tensor(np.ones((8, 8), np.float32), device="TOY").realize()
+
+    @TinyJit
+    def f(x: Tensor) -> Tensor:
+        first = (x @ u).contiguous()
+        return (first + first.to("TOY:1").relu().to("TOY")).realize()
+    with Context(HCQ2=hcq2):
+        for i in range(4):
+            f(Tensor(np.full((8, 8), i, np.float32), device="TOY").realize())
+        own = Recording()
+        with recorded_in(own):
+            y = f(Tensor(np.full((8, 8), 3, np.float32), device="TOY").realize())
+    assert (y.numpy() == 48).all()
+    graph, = [e for e in own.events if isinstance(e, ProfileGraphEvent) and e.clock == "TOY"]
+    other, = [e for e in own.events if isinstance(e, ProfileGraphEvent) and e.clock == "TOY:1"]
+    assert {e.device for e in graph.entries} == {"TOY", "TOY:1"}
+    times = {number: (start, end) for e in (graph, other) for number, _, start, end in e.sigs}
+    assert sorted(times) == list(range(len(graph.entries))) and all(start < end for start, end in times.values())
+    in_order = [times[i] for i in range(len(times))]  # each step of this function needs the one before
+    assert all(end <= start for (_, end), (start, _) in zip(in_order, in_order[1:]))

@@ -22,6 +22,7 @@ from tinyhost.engine.queueing import (
     before_names,
     behind_names,
     given_name,
+    group_of,
     queue_names,
     queued,
 )
@@ -42,17 +43,22 @@ class Graph:
     Args:
         changing: names of the variables that ``run`` gives.
         given: buffers like those that ``run`` gives.
+        stamped: whether the queues write the times of each step; for a profile of a group that does not measure.
     """
 
-    def __init__(self, steps: Sequence[RecordedStep], changing: frozenset[str], given: Buffers) -> None:
-        made = queued(steps, changing, given)
+    def __init__(self, steps: Sequence[RecordedStep], changing: frozenset[str], given: Buffers,
+                 stamped: bool = False) -> None:
+        group = group_of(steps[0], given)
+        assert group is not None, "steps of a graph have queues"
+        self._group = group
+        self._stamps = [(group.signals.get(), group.signals.get()) for _ in steps] if stamped else []
+        made = queued(steps, changing, given, [(start.address, end.address) for start, end in self._stamps])
         self._devices = {device: _queues_of(device) for device in made.devices}
         self._given = [(given_name(g), g, self._devices[g[1]]) for g in made.given]
         self._linked = [_link(self._devices[key[0]], key, queue) for key, queue in zip(made.keys, made.queues)]
         self._patch = CompiledPatcher(self._linked, _compile) if HCQ2.value else PythonPatcher(self._linked)
         self._work = [Submission(self._devices[device], name, linked)
                       for (device, name), linked in zip(made.keys, self._linked)]
-        self._group = next(iter(self._devices.values())).group
         self._signals = [(Timeline(self._group.signals), n, queue_names(i)) for i, n in enumerate(made.signals) if n]
         self._ended: list[Point] = []
         self._lock = RLock()  # the queues are patched for one run at a time
@@ -73,15 +79,22 @@ class Graph:
             if not self._group.synchronous:
                 for queues in self._devices.values():
                     queues.keep(self)
+            if self._stamps:
+                self._wait()
+                self._steps.record_stamps([(a.timestamp, b.timestamp) for a, b in self._stamps], var_vals)
         if timings is not None:
             self._steps.record(timings, var_vals)
         self._steps.count(var_vals)
 
-    def _advance(self, values: dict[str, int]) -> None:
-        """The signals of this run and their values, when the run before does not read the queues any more."""
+    def _wait(self) -> None:
+        """Until the last run has ended."""
         for point in self._ended:
             point.wait()
         self._ended = []
+
+    def _advance(self, values: dict[str, int]) -> None:
+        """The signals of this run and their values, when the run before does not read the queues any more."""
+        self._wait()
         for counter, count, (address, base) in self._signals:
             values[base] = counter.reserve(count)
             values[address] = counter.signal.address
@@ -119,11 +132,20 @@ class _Steps:
             g.global_mem += number(e.nbytes, values)
 
     def record(self, timings: Sequence[Timing], var_vals: Mapping[str, int]) -> None:
-        """Note one run in the profile."""
-        entries = self._entries
-        if self._symbolic:
-            entries = [_valued(e, {**own, **var_vals}) for e, own in zip(entries, self._var_vals)]
-        record_kernels(entries, [(self._order[t.submission][t.command], t.worker, t.start, t.end) for t in timings])
+        """Note one run in the profile, as its group measured it."""
+        record_kernels(self._valued(var_vals), [(self._order[t.submission][t.command], t.worker, t.start, t.end)
+                                                for t in timings])
+
+    def record_stamps(self, times: Sequence[tuple[int, int]], var_vals: Mapping[str, int]) -> None:
+        """The same with (start, end) of each step in the clock of its device."""
+        entries = self._valued(var_vals)
+        for device in dict.fromkeys([e.device for e in entries]):
+            record_kernels(entries, [(i, 0, *times[i]) for i, e in enumerate(entries) if e.device == device], device)
+
+    def _valued(self, var_vals: Mapping[str, int]) -> list[ProfileGraphEntry]:
+        if not self._symbolic:
+            return self._entries
+        return [_valued(e, {**own, **var_vals}) for e, own in zip(self._entries, self._var_vals)]
 
 
 def _entry(step: RecordedStep, given: Buffers) -> ProfileGraphEntry:

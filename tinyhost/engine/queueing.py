@@ -19,10 +19,12 @@ from tinyhost.engine.arrange import Operand, RecordedStep
 from tinyhost.engine.plan import Copy, Launch
 from tinyhost.hcq import commands
 from tinyhost.hcq.dependencies import DepsTracker
+from tinyhost.hcq.device import PeerGroup
 from tinyhost.uop import UOp
 
 Given = tuple[int, str]  # number of a buffer that is given anew with each run, and its device
 Buffers = Sequence[Buffer | MultiBuffer]
+Stamps = Sequence[tuple[int, int]]  # addresses of two signals for each step
 QueueKey = tuple[str, str]  # device, queue
 
 
@@ -62,6 +64,13 @@ def queue_of(step: RecordedStep, given: Buffers) -> QueueKey | None:
     pushes = source.copy_queue is not None or first.copying_queue is None
     name = source.copying_queue if pushes else first.copying_queue
     return None if name is None else (devices[pushes], name)
+
+
+def group_of(step: RecordedStep, given: Buffers) -> PeerGroup | None:
+    """The devices whose queues can run a step, or None."""
+    key = queue_of(step, given)
+    queues = None if key is None else Device[key[0]].queues
+    return None if queues is None else queues.group
 
 
 # *** order ***
@@ -157,7 +166,7 @@ def _command(step: RecordedStep, changing: frozenset[str], given: Buffers) -> UO
 
 
 def _commands(queue: Sequence[_Placed], queues: Sequence[Sequence[_Placed]], changing: frozenset[str],
-              given: Buffers) -> list[UOp]:
+              given: Buffers, stamps: Stamps) -> list[UOp]:
     """The steps of one queue with the barriers, waits and signals around them."""
     out: list[UOp] = []
     ordered, seen = 0, dict[int, int]()  # steps behind the last barrier; values of other queues waited for
@@ -170,7 +179,12 @@ def _commands(queue: Sequence[_Placed], queues: Sequence[Sequence[_Placed]], cha
             elif (value := queues[other][needed].signal) > seen.get(other, 0):
                 out.append(commands.wait(*_signal(other, value)))
                 seen[other] = value
-        out.append(_command(p.step, changing, given))
+        command = _command(p.step, changing, given)
+        if stamps:
+            start, end = map(commands.timestamp, stamps[p.number])
+            out += [start, command, end]
+        else:
+            out.append(command)
         if p.signal:
             out.append(commands.signal(*_signal(p.queue, p.signal)))
     return out
@@ -197,8 +211,11 @@ class Queued:
     order: tuple[tuple[int, ...], ...]
 
 
-def queued(steps: Sequence[RecordedStep], changing: frozenset[str], given: Buffers) -> Queued:
-    """The commands of ``steps``, which all have a queue; variables in ``changing`` stay symbolic."""
+def queued(steps: Sequence[RecordedStep], changing: frozenset[str], given: Buffers, stamps: Stamps = ()) -> Queued:
+    """The commands of ``steps``, which all have a queue; variables in ``changing`` stay symbolic.
+
+    With ``stamps``, signals for each step, their timestamps become its start and end.
+    """
     users = _users(steps, given)
     keys = list(dict.fromkeys([key for of_device in users.values() for key in of_device]))
     main = {device: max(i for i, (d, _) in enumerate(keys) if d == device) for device in users}
@@ -210,7 +227,7 @@ def queued(steps: Sequence[RecordedStep], changing: frozenset[str], given: Buffe
     out = []
     for i, (device, name) in enumerate(keys):
         items = [commands.wait(*map(commands.variable, before_names(d))) for d in users]
-        items += _commands(placed[i], placed, changing, given)
+        items += _commands(placed[i], placed, changing, given, stamps)
         if main[device] == i:
             items += [commands.wait(*_signal(o, signals[o])) for o in others[device]]
             items.append(commands.signal(*map(commands.variable, behind_names(device))))

@@ -17,7 +17,7 @@ from tinyhost.engine.arrange import Recorded, RecordedStep, Recording, arrange, 
 from tinyhost.engine.capture import Capture
 from tinyhost.engine.plan import Launch
 from tinyhost.engine.realize import run_copy, run_launch
-from tinyhost.env import DEBUG, HCQ2, JIT
+from tinyhost.env import DEBUG, HCQ2, JIT, PROFILE
 
 if TYPE_CHECKING:
     from tinyhost.engine.graph import Graph
@@ -53,7 +53,7 @@ class Replay:
         self.recorded = recording.recorded
         self.parts_written = frozenset([part for b in self.written for part in parts_of(b)])
         self._standing = {part: part._opaque for b in self.used for part in parts_of(b)}
-        self._graphs: dict[tuple[frozenset[str], int], list[Part]] = {}
+        self._graphs: dict[tuple[frozenset[str], int, bool], list[Part]] = {}
 
     def _prepare_writes(self, given: Sequence[Buffer | MultiBuffer]) -> None:
         """Move what is written out of memory that others look at; graphs from before have stale addresses then."""
@@ -85,27 +85,25 @@ class Replay:
 
     def _parts(self, given: Buffers, changing: frozenset[str]) -> list[Part]:
         """The steps in order: graphs, and lists of what the host launches."""
-        key = changing, HCQ2.value
+        key = changing, HCQ2.value, PROFILE.value > 0
         if key not in self._graphs:
             runs = groupby(self.steps, lambda s: _group_of(s, given))
-            self._graphs[key] = [list(steps) if group is None else _graph(list(steps), changing, given)
+            self._graphs[key] = [list(steps) if group is None else _graph(list(steps), group, changing, given)
                                  for group, steps in runs]
         return self._graphs[key]
 
 
-def _graph(steps: list[RecordedStep], changing: frozenset[str], given: Buffers) -> Graph:
+def _graph(steps: list[RecordedStep], group: PeerGroup, changing: frozenset[str], given: Buffers) -> Graph:
     from tinyhost.engine.graph import Graph  # what devices without queues need not load
-    return Graph(steps, changing, given)
+    return Graph(steps, changing, given, stamped=PROFILE.value > 0 and not group.measures)
 
 
 def _group_of(step: RecordedStep, given: Buffers) -> PeerGroup | None:
     """The group of devices whose queues can run a step, or None."""
     if Device[step.args[0].base(given).device].queues is None:
         return None
-    from tinyhost.engine.queueing import queue_of
-    key = queue_of(step, given)
-    queues = None if key is None else Device[key[0]].queues
-    return None if queues is None else queues.group
+    from tinyhost.engine.queueing import group_of
+    return group_of(step, given)
 
 
 def _run_steps(steps: Sequence[RecordedStep], given: Buffers, var_vals: dict[str, int]) -> None:

@@ -53,10 +53,12 @@ class PeerGroup(ABC):
         signals: where their signals come from.
         lock: held while the words of a submission are written and the submission is handed in.
         synchronous: whether everything is done, or has failed, when ``submit`` returns.
+        measures: whether ``submit`` can say what launches took; otherwise profiles come from timestamp commands.
     """
 
     signals: SignalPool
     synchronous: bool = False
+    measures: bool = False
 
     def __init__(self) -> None:
         self.lock: AbstractContextManager[Any] = RLock()
