@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tinyhost import Tensor, TinyJit
+from tinyhost.errors import ScheduleError
 
 N = 4
 SEEDS, BLOCK = 24, 40
@@ -131,7 +132,10 @@ def world(seed: int, jit: bool, captures: int) -> list[Any]:
 
 
 def compare(seed: int) -> None:
-    want = world(seed, False, 1)
+    try:
+        want = world(seed, False, 1)
+    except ScheduleError:  # old and new states that need each other, which a program has to tell apart
+        return
     got = world(seed, True, 1 + seed % 2)
     assert len(got) == len(want)
     for i, (a, b) in enumerate(zip(got, want)):
