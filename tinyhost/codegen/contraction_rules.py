@@ -145,11 +145,11 @@ def _panel_cols(k: Kernel, operand: UOp, lane: UOp, lanes: int) -> int:
     return max(1, int(k.caps.l2_bytes // (2 * steps * lanes * operand.dtype.itemsize)))
 
 
-def tile_contraction(k: Kernel) -> bool:
-    """Tile, order and pack a contraction; whether the kernel is one."""
+def tile_contraction(k: Kernel) -> int:
+    """Tile, order and pack a contraction; how many rows of the result share its vector operand, 0 if it is none."""
     c = _find(k)
     if c is None:
-        return False
+        return 0
     for root, copies in ((c.tile.row, c.tile.rows), (c.lane, c.tile.cols)):
         axis = live_outer(k, root) if root is not None else None
         if axis is not None and copies > 1:
@@ -162,7 +162,7 @@ def tile_contraction(k: Kernel) -> bool:
     _pack(k, c)
     if _scatters(k, c):
         try_opt(k, Opt(OptOps.STAGE, 2, ()))
-    return True
+    return int(prod(length(k, r) for r in _outputs(k, c.main) if r not in c.operand.ranges))
 
 
 def _scatters(k: Kernel, c: _Contraction) -> bool:

@@ -19,7 +19,7 @@ from tinyhost.uop import Opt, OptOps, UOp
 
 THREAD_WORK = 65536  # innermost steps per part that pay for waking a thread
 PARTS = 4  # parts of a kernel for each thread
-CONTRACTION_PARTS = 2  # the same where each part packs panels of its own
+PANEL_ROWS = 512  # rows of a part of a contraction, which packs panels of its own, where threads have several
 GATED_COST = 3  # instructions of an access under a condition
 HORIZONTAL_COST = 12  # instructions that combine the lanes of one vector
 ROW_BYTES = 1024  # bytes between steps of a sum from which whole rows are read
@@ -60,11 +60,11 @@ def optimise_cpu(k: Kernel) -> None:
     work = _work(k)
     if k.caps.vector_bytes:
         _choose_lanes(k, work)
-    contraction = tile_contraction(k)
-    if not contraction and not _stream(k):
+    rows = tile_contraction(k)
+    if not rows and not _stream(k):
         _tile(k, work)
     _unroll(k, work)
-    _thread(k, work, CONTRACTION_PARTS if contraction else PARTS)
+    _thread(k, work, rows)
 
 
 # *** the cost model ***
@@ -343,9 +343,9 @@ def _instructions(k: Kernel, w: Work) -> float:
 
 
 # *** threads ***
-def _thread(k: Kernel, work: list[Work], most: int) -> None:
+def _thread(k: Kernel, work: list[Work], rows: int) -> None:
     """Cut the outermost axis into parts: several a thread where there is enough work, since threads take one part
-    after the other and a thread that was held up takes fewer."""
+    after the other and a thread that was held up takes fewer. ``rows`` of a contraction share its panels, or 0."""
     threads = k.caps.threads
     if threads < 2:
         return
@@ -353,6 +353,7 @@ def _thread(k: Kernel, work: list[Work], most: int) -> None:
     elements = max((prod(_length_of_root(k, r) for r in w.chain) for w in work), default=0)
     parts = int(max(elements, total) // THREAD_WORK)
     axes = [a for a in k.output_axes if a.length is not None and all(a.root in e.src[1:] for e in k.ends)]
+    most = min(PARTS, rows // (PANEL_ROWS * threads)) if rows else PARTS
     for n in [*range(most * threads, threads, -threads), min(threads, parts)]:
         if 2 <= n <= parts and (fitting := [a for a in axes if (a.length or 0) >= n]):
             even = [a for a in fitting if (a.length or 0) % n == 0 or (a.length or 0) >= 8 * n]

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 _UNSIGNED = {8: dtypes.uint8, 16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}
+_FORMATS: dict[int, Literal["B", "H", "I", "Q"]] = {8: "B", 16: "H", 32: "I", 64: "Q"}
+FEW = 16  # field words up to which numpy's calls cost more than they save
 _FIELD_COLUMNS = ("addend", "shift", "mask", "left", "base")
 
 
@@ -126,17 +128,27 @@ def _by_kind(linked: Linked) -> dict[tuple[str, int, str], list[Patch]]:
 
 # *** HCQ2=0 ***
 class PythonPatcher(Patcher):
-    """A few numpy operations for all field words of a region."""
+    """A few numpy operations for all field words of a region; one after the other where there are only a few."""
 
     def __init__(self, linked: Sequence[Linked]) -> None:
         super().__init__(linked)
+        fields = [(one.memory[p.region], p) for one in linked for p in one.patches if isinstance(p.word, Field)]
+        few = len(fields) <= FEW
+        self._few = [_Word(memory, p) for memory, p in fields] if few else []
         self._writes = [(_elements(g.memory, g.bits), g.index, g.which.astype(np.intp), _kept(g.columns))
-                        for g in self.groups]
+                        for g in self.groups if not few]
         self._evaluate = Evaluator([w for g in self.general for w in g.words]) if self.general else None
         self._general = [(_elements(g.memory, g.bits), g.index) for g in self.general]
 
     def __call__(self, values: Mapping[str, int]) -> None:
-        self.fill(values)
+        if self._writes or self.general:
+            self.fill(values)
+        try:
+            for word in self._few:
+                word.view[word.index] = word.field.value(values[word.field.name]) & word.mask
+        except KeyError:
+            self.fill(values)  # says what is missing
+            raise
         table = self.table
         for elements, index, which, columns in self._writes:
             words = table.take(which)
@@ -159,6 +171,18 @@ class PythonPatcher(Patcher):
         for elements, index in self._general:
             elements[index] = words[at:at + len(index)]
             at += len(index)
+
+
+class _Word:
+    """A field word and the memory it is written to, as elements of its width."""
+
+    __slots__ = ("view", "index", "field", "mask")
+
+    def __init__(self, memory: HostMemory, patch: Patch) -> None:
+        assert isinstance(patch.word, Field)
+        size = patch.bits // 8
+        self.view = memory.view[:len(memory) // size * size].cast("B").cast(_FORMATS[patch.bits])
+        self.index, self.field, self.mask = patch.index, patch.word, (1 << patch.bits) - 1
 
 
 def _kept(columns: tuple[Array, ...]) -> tuple[Array, ...]:
