@@ -104,7 +104,7 @@ def _body(name: str, outputs: list[UOp], inputs: list[UOp], newest: int,
     body = trial
     buffers = (u for u in body.toposort(enter_calls=False) if u.op is Ops.BUFFER)
     hidden = [u for u in buffers if u.arg.addrspace is AddrSpace.GLOBAL]
-    random = {t.uop.buf_uop for t in (*state.keys.values(), *state.counters.values())}
+    random = {t.uop.buf_uop for t in state.storage()}
     implicit = [u for u in hidden if u not in random and (u.arg.slot < newest or u.is_realized)]
     if implicit and not allow_implicit:
         raise FunctionError(f"function {name} has {len(implicit)} implicit buffer(s), but allow_implicit=False: pass "

@@ -11,7 +11,7 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from tinyhost._tensor import history
-from tinyhost._tensor.registry import lazy_tensors, live_params
+from tinyhost._tensor.registry import exchanging, lazy_tensors, live_params
 from tinyhost._tensor.views import family_of
 from tinyhost.device import Buffer, Device, caps_of
 from tinyhost.device.buffer import buffer_of, has_storage
@@ -111,9 +111,10 @@ def _compute_outside(capture: Capture, below: dict[UOp, None], asked: dict[UOp, 
 def _substitute_live(lazy: Sequence[tuple[TensorCore, UOp]], becomes: dict[UOp, UOp]) -> None:
     """Let live tensors stand on the buffers their graphs were computed into."""
     new = UOp.sink(*[u for _, u in lazy]).substitute(becomes, walk=True).src
-    for (t, old), u in zip(lazy, new):
-        if u is not old and t.uop is old:  # another thread may have given the tensor a new value meanwhile
-            t.uop = u
+    with exchanging:
+        for (t, old), u in zip(lazy, new):
+            if u is not old and t.uop is old:  # another thread may have given the tensor a new value meanwhile
+                t.uop = u
 
 
 def linear_with_vars(tensors: Sequence[TensorCore]) -> tuple[UOp, dict[str, int]]:

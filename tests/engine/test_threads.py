@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import threading
 import time
 from typing import Any
@@ -121,3 +122,30 @@ def test_each_thread_has_its_own_jit():
 
 
 SHARED_DTYPE = Tensor(SHARED[0]).dtype
+
+
+def test_gradients_while_other_threads_draw_random_numbers() -> None:
+    """A draw overwrites the counter that lazy draws of other threads still read, so its thread computes those."""
+    wrong: list[Any] = []
+
+    def work(k: int) -> None:
+        try:
+            for _ in range(25):
+                w, x = Tensor([1.0, 2.0, 3.0]).is_param_(), Tensor.rand(3)
+                y = x * 2 + k
+                dx, dw = (w * y).sum().gradient(x, w)
+                assert (dx.numpy() == 2 * w.numpy()).all()
+                np.testing.assert_allclose(dw.numpy(), x.numpy() * 2 + k, rtol=1e-6)
+        except BaseException as e:
+            wrong.append(e)
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not wrong, wrong[0]

@@ -1,6 +1,7 @@
 """Random numbers: the values that seed, device order and counter fix."""
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -54,7 +55,7 @@ def test_words_and_counter() -> None:
     first, second = words(8, 8)
     assert first == [607630541, 1284548859, 3059414975, 3923329682, 2246595877, 1413295934, 902898779, 1054647414]
     assert second == [1278358768, 313354774, 1946217561, 7204326, 3082700803, 1256518280, 203144392, 3005507552]
-    assert value(rng.state.counters["NPY"]).tolist() == [16, 0]
+    assert value(rng.state.counter("NPY")).tolist() == [16, 0]
 
 
 def test_counter_carries() -> None:
@@ -80,7 +81,7 @@ DRAWS: list[tuple[Any, list[float], int]] = [
                          ids=["rand", "rand3", "half", "double", "randint", "randperm", "randn"])
 def test_observed_values(draw: Any, want: list[float], counter: int) -> None:
     np.testing.assert_allclose(value(draw()), want, rtol=1e-5)
-    assert value(rng.state.counters["NPY"]).tolist() == [counter, 0]
+    assert value(rng.state.counter("NPY")).tolist() == [counter, 0]
 
 
 def test_other_seed() -> None:
@@ -144,3 +145,20 @@ def test_errors() -> None:
     with pytest.raises(DTypeError, match="randint needs an integer dtype, got dtypes.float"):
         Tensor.randint(3, dtype="float32")
     assert Tensor.rand(0, 3, device="NPY").shape == (0, 3)
+
+
+def test_threads_have_streams_of_their_own() -> None:
+    def drawn() -> list[list[float]]:
+        """Two draws here and two in a thread, in turns."""
+        out: list[list[float]] = []
+        Tensor.manual_seed(7)
+        for _ in range(2):
+            out.append(Tensor.rand(3).tolist())
+            thread = threading.Thread(target=lambda: out.append(Tensor.rand(3).tolist()))
+            thread.start()
+            thread.join()
+        return out
+    first, second = drawn(), drawn()
+    assert first == second and len({tuple(x) for x in first}) == 4
+    Tensor.manual_seed(7)
+    assert [Tensor.rand(3).tolist() for _ in range(2)] == first[::2]  # as without threads

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhost._tensor.core import TensorCore
 from tinyhost._tensor.history import unrealized
-from tinyhost._tensor.registry import live_params, live_tensors
+from tinyhost._tensor.registry import exchanging, live_params, live_tensors
 from tinyhost._tensor.views import family_of
 from tinyhost.errors import DTypeError, GradientError, ShapeError
 from tinyhost.mixin.sint import same_shape
@@ -57,14 +57,16 @@ class AutogradTensor(TensorCore):
         for t in targets:
             if not t.dtype.is_float:
                 raise DTypeError(f"only floats have gradients, got a target of {t.dtype}")
-        grads = self._gradients([t.uop for t in targets], gradient)
-        for i, t in enumerate(targets):
-            if t.uop not in grads:
+        with exchanging:  # another thread's realization may have to compute what these tensors stand for
+            nodes = [t.uop for t in targets]
+            grads = self._gradients(nodes, gradient)
+        for i, (t, node) in enumerate(zip(targets, nodes)):
+            if node not in grads:
                 raise GradientError(
                     f"target {i} {t!r} has no gradient: {self!r} does not depend on it, or only through detach(), "
                     "integers, comparisons, or values that were read or realized before (those keep their graphs only "
                     "below tensors marked with is_param_())")
-        return [self._wrap(grads[t.uop])._fresh() for t in targets]
+        return [self._wrap(grads[node])._fresh() for node in nodes]
 
     def backward(self, gradient: Self | None = None) -> Self:
         """Add the gradient of self to the ``grad`` of every live parameter it depends on.
@@ -76,15 +78,17 @@ class AutogradTensor(TensorCore):
             GradientError: there is no such parameter, one was overwritten since self was realized, or two parameters
                 are one value.
         """
-        root, realized = unrealized(self.uop, [t.uop for t in live_params()])
-        params = _parameters(root, self)
-        if not params:
-            self._output_gradient(gradient)
-            raise GradientError(f"backward() reached no parameter below {self!r}: mark parameters with is_param_() "
-                                "before they are used, and call backward() before they are overwritten")
-        grads = self._gradients([t.uop for t in params], gradient, root, realized)
-        for t in params:
-            if (g := grads.get(t.uop)) is not None:
+        with exchanging:
+            root, realized = unrealized(self.uop, [t.uop for t in live_params()])
+            params = _parameters(root, self)
+            if not params:
+                self._output_gradient(gradient)
+                raise GradientError(f"backward() reached no parameter below {self!r}: mark parameters with "
+                                    "is_param_() before they are used, and call backward() before they are overwritten")
+            nodes = [t.uop for t in params]
+            grads = self._gradients(nodes, gradient, root, realized)
+        for t, node in zip(params, nodes):
+            if (g := grads.get(node)) is not None:
                 new = self._wrap(g)._fresh()
                 t.grad = new if t.grad is None else t.grad + new
         return self
