@@ -24,6 +24,7 @@
     |-- RewriteError(RuntimeError)            a rewrite does not end, or a rule returned something illegal
     |-- SpecError(RuntimeError)               a graph breaks the grammar of its stage
     |-- ScheduleError(RuntimeError)
+    |   `-- StateCycle                        kernels read old and new states of storage that need each other
     |-- CompileError(RuntimeError)            a renderer or compiler rejected a program
     |-- KernelOptError(ValueError)            an Opt cannot be applied to this kernel
     |-- JitError(RuntimeError)
@@ -170,6 +171,10 @@ class SpecError(TinyhostError, RuntimeError):
 
 class ScheduleError(TinyhostError, RuntimeError):
     """A tensor graph cannot be scheduled."""
+
+
+class StateCycle(ScheduleError):
+    """Computations of a graph read old and new states of storage that need each other."""
 
 
 class CompileError(TinyhostError, RuntimeError):

@@ -22,7 +22,7 @@ from tinyhost.engine.hazards import STORED, is_storage, overwritten, readers, un
 from tinyhost.engine.plan import plan_of
 from tinyhost.engine.realize import run
 from tinyhost.engine.schedule import get_linear
-from tinyhost.errors import JitError
+from tinyhost.errors import JitError, StateCycle
 from tinyhost.ops import Ops
 from tinyhost.schedule.storage import region_of
 from tinyhost.uop import UOp
@@ -73,14 +73,12 @@ def _compute(roots: dict[UOp, None], do_update_stats: bool = True, prune: bool =
         if done := _compute_outside(capture, below, asked):
             return _compute({u.substitute(done, walk=True): None for u in asked}, do_update_stats)
         capture.leaves.update([u for u in below if is_leaf(u)])
-    effects = Effects(old)
     try:
-        for u in roots:
-            effects.add(u)
-        if effects:
+        effects, linear = _scheduled(roots, old)
+        if linear is not None:
             if prune and len(effects.becomes) > len(roots):
                 effects.forget_unseen(_seen(effects.becomes, roots))
-            run(plan_of(get_linear(effects.sink)), effects.take_params(), effects.var_vals, do_update_stats)
+            run(plan_of(linear), effects.take_params(), effects.var_vals, do_update_stats)
     except Exception as e:
         from tinyhost._tensor.blame import add_lines  # only where something failed
         add_lines(e, roots)
@@ -90,6 +88,19 @@ def _compute(roots: dict[UOp, None], do_update_stats: bool = True, prune: bool =
         history.remember(effects.becomes, {under_views(t.uop) for t in live_params()}, old)
         _substitute_live(lazy_tensors(), effects.becomes)
     return effects.becomes
+
+
+def _scheduled(roots: dict[UOp, None], old: set[UOp], apart: bool = False) -> tuple[Effects, UOp | None]:
+    """The effects of computing ``roots``, and their schedule if there are any."""
+    effects = Effects(old, apart)
+    for u in roots:
+        effects.add(u)
+    try:
+        return effects, get_linear(effects.sink) if effects else None
+    except StateCycle:
+        if apart:
+            raise
+        return _scheduled(roots, old, apart=True)
 
 
 def _compute_outside(capture: Capture, below: dict[UOp, None], asked: dict[UOp, None]) -> dict[UOp, UOp]:

@@ -1,5 +1,5 @@
 """What the entry points of this package name: the CPU device and its renderers."""
-from tinyhost.plugin.v1 import HOST, DeviceSpec, RendererSpec
+from tinyhost.plugin.v1 import HOST, DeviceSpec, EnvVar, RendererSpec
 
 CPU = DeviceSpec(
     name="CPU",
@@ -9,9 +9,9 @@ CPU = DeviceSpec(
     roles=frozenset({HOST}),
     probe="tinyhost_cpu.target:probe",
     default_arch="tinyhost_cpu.target:default_arch",
+    env=(EnvVar("CPU_TIMEOUT_MS", "milliseconds after which a kernel that has not ended is stopped"),),
     install_hint="the X86 renderer needs an x86-64 processor with AVX2 and FMA; elsewhere install a C compiler "
-                 "(DEV=CPU:CLANG) "
-    "or pip install tinyhost-cpu[llvm] (DEV=CPU:LLVM)",
+                 "(DEV=CPU:CLANG) or pip install tinyhost-cpu[llvm] (DEV=CPU:LLVM)",
 )
 CPU_X86 = RendererSpec("CPU.X86", renderer_class="tinyhost_cpu.x86.renderer:X86Renderer",
                        available="tinyhost_cpu.target:x86_missing",

@@ -30,7 +30,7 @@ class _Ref(weakref.ref):  # type: ignore[type-arg]
     watchers: tuple[weakref.WeakMethod[Callable[[], None]], ...]
 
 
-exchanging = RLock()  # held while nodes of tensors of all threads are exchanged, and by who needs several as of one time
+exchanging = RLock()  # held while nodes of tensors are exchanged, and by who needs those of several as of one time
 _live: dict[int, _Ref] = {}
 _moved: dict[int, _Ref] = {}  # those that were given a node since they were last seen on storage
 _params: dict[int, _Ref] = {}

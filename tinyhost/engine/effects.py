@@ -12,7 +12,7 @@ from tinyhost.device import Buffer, Device
 from tinyhost.device.buffer import buffer_of
 from tinyhost.device.multibuffer import MultiBuffer
 from tinyhost.dtype import strong_dtype
-from tinyhost.engine.hazards import VIEWS, Conflicts, is_storage, under_views
+from tinyhost.engine.hazards import NO_KERNEL, VIEWS, Conflicts, is_storage, under_views
 from tinyhost.ops import AddrSpace, Ops
 from tinyhost.uop import UOp
 from tinyhost.uop.info import ParamArg
@@ -22,9 +22,14 @@ _STATES = frozenset({Ops.PARAM, Ops.AFTER})
 
 
 class Effects:
-    """Roots are added one after the other; ``old`` are the states of storage that stores in their graphs replace."""
+    """Roots are added one after the other; ``old`` are the states of storage that stores in their graphs replace.
 
-    def __init__(self, old: Iterable[UOp] = ()) -> None:
+    With ``apart``, every node that reads one of those is stored by itself. Then no kernel reads states of two times,
+    and an order exists: the one in which the program wrote the nodes down. It costs memory, so it is for graphs whose
+    kernels would need each other otherwise (StateCycle).
+    """
+
+    def __init__(self, old: Iterable[UOp] = (), apart: bool = False) -> None:
         self.becomes: dict[UOp, UOp] = {}  # computed node -> view of its buffer
         self.var_vals: dict[str, int] = {}
         self._new: dict[UOp, UOp] = {}  # node -> the same over parameters
@@ -34,6 +39,7 @@ class Effects:
         self._states: list[UOp] = []  # every store in the graph, as the state of storage after it
         self._prunes = False  # whether scheduling may leave out what a store feeds: empty values, arguments, lanes
         self._conflicts = Conflicts(old) if old else None
+        self._apart = frozenset(old) if apart else frozenset()
 
     def __bool__(self) -> bool:
         return bool(self._stores)
@@ -110,6 +116,9 @@ class Effects:
         elif u.op is Ops.AFTER:
             self.becomes[u] = self._place(u.src[0])
             self._states.append(built)
+        elif self._apart and u.op not in NO_KERNEL and u.op is not Ops.STORE and \
+                any([under_views(s) in self._apart for s in u.src]):
+            self._stored(u, built)
 
     def _param(self, buffer: UOp) -> UOp:
         a = buffer.arg

@@ -12,7 +12,7 @@ from tinyhost.uop import UOp
 
 VIEWS = GroupOp.Movement | {Ops.DETACH, Ops.BITCAST, Ops.UNSHARD}
 STORED = frozenset({Ops.AFTER, Ops.CONTIGUOUS, Ops.COPY})  # what gets storage wherever it stands in a graph
-_NO_KERNEL = frozenset({Ops.AFTER, Ops.CALL, Ops.GETTUPLE, Ops.TUPLE}) | VIEWS  # what reads nothing itself
+NO_KERNEL = frozenset({Ops.AFTER, Ops.CALL, Ops.GETTUPLE, Ops.TUPLE}) | VIEWS  # what reads nothing itself
 
 
 def is_storage(u: UOp) -> bool:
@@ -80,7 +80,7 @@ class Conflicts:
             read = u.src[1:]
             if own := self.bit.get(under_views(u.src[0]), 0):
                 late = ~own  # two stores may each read what the other one overwrites
-        early = {s for s in read if self.reads.get(s, 0) & (gone | late)} if u.op not in _NO_KERNEL else set()
+        early = {s for s in read if self.reads.get(s, 0) & (gone | late)} if u.op not in NO_KERNEL else set()
         for s in read:
             reads |= 0 if s in early else self.reads.get(s, 0)
         if u.op is Ops.AFTER:

@@ -139,7 +139,14 @@ def _outputs(recording: Capture, nodes: list[UOp]) -> dict[UOp, Output]:
 def replayed(captured: Captured, replay: Replay, inputs: Inputs) -> Any:
     """Run a capture on other arguments that meet its demands; the result of that call."""
     with computing:  # no other thread reads or writes what is settled now
-        nodes = _launched(captured, replay, inputs)
+        given, nodes = _prepared(captured, replay, inputs)
+        stores = bool(replay.written) or any([i < len(inputs.buffers) for i in replay.written_given])
+        if stores:
+            replay.run(given, inputs.var_vals)
+    if not stores:  # nobody else sees its results yet: threads do this side by side
+        replay.run(given, inputs.var_vals)
+    if captured.state is not None and captured.state.grads:
+        captured.state.leave()
     now = {slot: inputs.flat(i) for i, slot in enumerate(captured.inputs)}
     for o, node in zip(captured.outputs, nodes):
         now[o.slot] = node
@@ -148,8 +155,8 @@ def replayed(captured: Captured, replay: Replay, inputs: Inputs) -> Any:
     return captured.result.filled(captured.result.tensors_over(now, inputs.tensors))
 
 
-def _launched(captured: Captured, replay: Replay, inputs: Inputs) -> list[UOp]:
-    """Run a capture; the nodes of its outputs."""
+def _prepared(captured: Captured, replay: Replay, inputs: Inputs) -> tuple[list[Buffer | MultiBuffer], list[UOp]]:
+    """Settle what a replay uses: the buffers to run it on, and the nodes of its outputs."""
     outputs, state = captured.outputs, captured.state
     if state is not None:
         state.bring()
@@ -161,10 +168,7 @@ def _launched(captured: Captured, replay: Replay, inputs: Inputs) -> list[UOp]:
     if replay.parts_written:
         given = [_apart(inputs.tensors[i][0], b, i in replay.written_given, replay) for i, b in enumerate(given)]
     nodes = [o.renew() for o in outputs]
-    replay.run([*given, *[o.buffer for o in outputs]], inputs.var_vals)
-    if state is not None and state.grads:
-        state.leave()
-    return nodes
+    return [*given, *[o.buffer for o in outputs]], nodes
 
 
 def _apart(path: str, buffer: Buffer | MultiBuffer, written: bool, replay: Replay) -> Buffer | MultiBuffer:

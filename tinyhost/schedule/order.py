@@ -8,7 +8,7 @@ are first needed, depth first, so temporaries die early. New storage is numbered
 from __future__ import annotations
 
 from tinyhost.dtype import strong_dtype
-from tinyhost.errors import ScheduleError
+from tinyhost.errors import ScheduleError, StateCycle
 from tinyhost.schedule.fuse import Fusion
 from tinyhost.schedule.graph import Kernel
 from tinyhost.schedule.lower import Lowered, lower_kernel
@@ -147,9 +147,9 @@ class Ordering:
 
     def _cycle(self, item: Item) -> None:
         what = storage_root(item.node.src[0]) if item.node.op is Ops.STORE else item.node
-        raise ScheduleError(f"cycle detected in assign graph: {what.op} of shape {what.shape} on {what.device} is "
-                            "read in its old and its new state by computations that need each other; realize a "
-                            "contiguous() copy of the old value first")
+        raise StateCycle(f"cycle detected in assign graph: {what.op} of shape {what.shape} on {what.device} is "
+                         "read in its old and its new state by computations that need each other; realize a "
+                         "contiguous() copy of the old value first")
 
     # *** calls ***
     def _emit(self, item: Item) -> UOp:
