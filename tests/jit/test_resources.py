@@ -106,4 +106,4 @@ def test_a_replay_walks_no_tensors(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(registry, "live_tensors", lambda: pytest.fail("a replay asked for all tensors"))
     monkeypatch.setattr(TensorCore, "uop", property(lambda t: looked.append(id(t)) or home(t), TensorCore._move))
     f(x)
-    assert 0 < len(looked) < 10
+    assert looked and not {id(w) for w in weights} & set(looked)  # tensors of other tests may be lazy
