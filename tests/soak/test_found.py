@@ -103,3 +103,11 @@ def test_threads_draw_different_numbers():
     for seed in range(10):
         Tensor.manual_seed(seed)
         assert len({x.tobytes() for x in at_once(6, lambda k: Tensor.rand(8).numpy())}) == 6
+
+
+def test_an_index_that_ends_the_range_of_the_sum_around_it() -> None:
+    """Ranks inside of a selection: both loops have the same number, and only the outer one is selected from."""
+    x = np.random.default_rng(0).integers(-5, 5, (10, 6)).astype(np.int32)
+    sums = Tensor(x).sum(0)
+    assert sums.topk(1, 0)[0].realize().tolist() == [x.sum(0).max()]
+    assert sums.repeat(3).tolist() == np.tile(x.sum(0), 3).tolist()

@@ -12,6 +12,7 @@ from __future__ import annotations
 from tinyhost.codegen.loops import is_loop
 from tinyhost.ops import AxisType, Ops
 from tinyhost.uop import UOp
+from tinyhost.uop.rules.free_ranges import put
 
 BLOCK = 256  # steps of the inner sum
 LONG = 512  # steps from which a sum is nested
@@ -72,9 +73,9 @@ def _cut(op: Ops, value: UOp, outer: list[UOp], long: UOp, block: int, inner: li
     *ids, kind = long.arg
     blocks = UOp(Ops.RANGE, (UOp.const(size // block),), (*ids, 0, kind))
     steps = UOp(Ops.RANGE, (UOp.const(block),), (*ids, 1, kind))
-    whole = _two(op, value.substitute({long: blocks * block + steps}, walk=True), [*outer, blocks], [steps, *inner])
+    whole = _two(op, put(value, long, blocks * block + steps), [*outer, blocks], [steps, *inner])
     if not (rest := size % block):
         return whole
     last = UOp(Ops.RANGE, (UOp.const(rest),), (*ids, 2, kind))
-    left = value.substitute({long: last + (size - rest)}, walk=True)
+    left = put(value, long, last + (size - rest))
     return UOp(op, (whole, _two(op, left, outer, [last, *inner])))

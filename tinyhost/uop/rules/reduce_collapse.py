@@ -7,6 +7,7 @@ value changes.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import frexp
 
 from tinyhost.dtype import DType, dtypes, least_upper_dtype
@@ -24,6 +25,7 @@ from tinyhost.uop.rules.common import (
     logical_not,
     negated,
 )
+from tinyhost.uop.rules.free_ranges import put
 
 
 def _independent(u: UOp, r: UOp) -> bool:
@@ -236,12 +238,11 @@ def _gather(value: UOp, others: list[UOp], r: UOp, at: UOp) -> UOp:
 
 def _gated_substitute(value: UOp, r: UOp, at: UOp, safe: UOp) -> UOp:
     """``value`` at r = at, with every memory index that depends on r gated."""
-    places = {u: None for u in value.toposort() if u.op is Ops.INDEX and any(r in s.ranges for s in u.src[1:])}
-    swapped = {}
-    for p in places:
-        src = tuple(s.substitute({r: safe}) if r in s.ranges else s for s in p.src[1:])
-        swapped[p] = UOp(Ops.INDEX, (p.src[0], *src), p.arg, p.tag)
-    return value.substitute(swapped, walk=True).substitute({r: at})
+    def gated(u: UOp, new: Callable[[UOp], UOp]) -> UOp | None:
+        if u.op is not Ops.INDEX or not any(r in s.ranges for s in u.src[1:]):
+            return None
+        return UOp(Ops.INDEX, (new(u.src[0]), *[put(s, r, safe) for s in u.src[1:]]), u.arg, u.tag)
+    return put(value, r, at, gated)
 
 
 # *** factors ***
