@@ -25,4 +25,5 @@ def run_apart(program: str, expected: str | set[str], **env: str) -> None:
     done = subprocess.run([sys.executable, "-c", PRELUDE + textwrap.dedent(program)], capture_output=True, text=True,
                           cwd=ROOT, timeout=60, env={**os.environ, "PYTHONPATH": ".", **env})
     assert done.returncode == 0, done.stderr
-    assert done.stdout == expected if isinstance(expected, str) else set(done.stdout.splitlines()) == expected
+    good = done.stdout == expected if isinstance(expected, str) else set(done.stdout.splitlines()) == expected
+    assert good, f"expected {expected!r}, got {done.stdout!r}"

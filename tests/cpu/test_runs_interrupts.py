@@ -83,9 +83,13 @@ def test_interrupts_again_and_again() -> None:
     run_apart(COMMON + """
     class Interrupt(Exception):
         pass
+    armed = False
     def raise_it(*args):
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        raise Interrupt
+        global armed  # another thread may have taken the signal, and it arrives late
+        if armed:
+            armed = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            raise Interrupt
     signal.signal(signal.SIGALRM, raise_it)
     caught = finished = bad = 0
     pool.execute([Packets(pool).run(3)])
@@ -95,9 +99,10 @@ def test_interrupts_again_and_again() -> None:
             packets.execute(function(count_down), [cell.address, 2000], 3).barrier()
         run = packets.run(3)
         try:
+            armed = True
             signal.setitimer(signal.ITIMER_REAL, 1e-4 + i * 1e-6)
             pool.execute([run])
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            armed = False
             finished += 1
         except Interrupt:
             caught += 1
