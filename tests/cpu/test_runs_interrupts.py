@@ -103,6 +103,7 @@ def test_interrupts_again_and_again() -> None:
             signal.setitimer(signal.ITIMER_REAL, 1e-4 + i * 1e-6)
             pool.execute([run])
             armed = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
             finished += 1
         except Interrupt:
             caught += 1
