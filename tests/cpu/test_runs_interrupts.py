@@ -95,8 +95,8 @@ def test_interrupts_again_and_again() -> None:
     pool.execute([Packets(pool).run(3)])
     for i in range(600):
         packets = Packets(pool)
-        for _ in range(20):
-            packets.execute(function(count_down), [cell.address, 2000], 3).barrier()
+        for _ in range(200):
+            packets.execute(function(count_down), [cell.address, 5000], 3).barrier()
         run = packets.run(3)
         try:
             armed = True
