@@ -59,7 +59,8 @@ class RandomState:
 
     def counter(self, device: str) -> Tensor:
         """The running thread's counter on a device on which it drew."""
-        return self._own.stream.counters[device]  # type: ignore[no-any-return]
+        stream: _Stream = self._own.stream
+        return stream.counters[device]
 
     def draw(self, tensor: type[Any], device: str, words: int) -> tuple[Tensor, Tensor]:
         """Key and starting counter for ``words`` words on ``device``; the thread's counter there is advanced."""

@@ -11,7 +11,7 @@ import ctypes
 import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from tinyhost.hcq.commands import Execute, Word
 from tinyhost.hcq.device import HostMemory, PeerGroup, Queues, Submission, Timing
@@ -78,7 +78,7 @@ class PacketEncoding(Encoding):
 
 def _execute(ctx: PacketEncoding, u: UOp) -> UOp:
     launch: Execute = u.arg
-    program: CPUProgram = launch.program  # type: ignore[assignment]
+    program = cast("CPUProgram", launch.program)  # a queue of this device runs no other
     buffers, sizes = u.src[:launch.buffers], u.src[launch.buffers:launch.buffers + launch.globals]
     scalars = u.src[launch.buffers + launch.globals + launch.locals:]
     words, chunk = program.arranged(buffers, scalars), NONE

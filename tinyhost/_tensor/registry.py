@@ -93,7 +93,7 @@ def watch(tensor: Any, changed: Callable[[], None]) -> None:
 def touched() -> Iterator[Callable[[], list[Tensor]]]:
     """A block; its value gives the live tensors that this thread made or gave another node since it began."""
     me = get_ident()
-    outer, log = _logs.get(me), []  # type: ignore[var-annotated]
+    outer, log = _logs.get(me), list[_Ref]()
     _logs[me] = log
     try:
         yield lambda: list({id(t): t for ref in list(log) if (t := ref()) is not None}.values())

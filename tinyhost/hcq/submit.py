@@ -7,6 +7,7 @@ Telling a device that there is work is not done here.
 """
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,7 +71,7 @@ def _is_plain(f: Field) -> bool:
     return not (f.shift or f.left or f.base) and f.mask == ALL
 
 
-class Patcher:
+class Patcher(ABC):
     """Open words of several streams, sorted into groups.
 
     Attributes:
@@ -113,9 +114,9 @@ class Patcher:
         except OverflowError:  # negative or too long
             self.table[:] = [values[n] & ALL for n in self.names]
 
+    @abstractmethod
     def __call__(self, values: Mapping[str, int]) -> None:
         """Write all open words."""
-        raise NotImplementedError(f"{type(self).__name__} must define __call__(values)")
 
 
 def _by_kind(linked: Linked) -> dict[tuple[str, int, str], list[Patch]]:

@@ -127,8 +127,10 @@ class TinyJit(Generic[R]):
             self._known = [*self._known, Captured(inputs.demands)][-self.captures:]
             return ret
         if captured.replay is None:
-            return capture(captured, inputs, lambda early: self._run(args, kwargs, early))  # type: ignore[no-any-return]
-        return replayed(captured, captured.replay, inputs)  # type: ignore[no-any-return]
+            first: R = capture(captured, inputs, lambda early: self._run(args, kwargs, early))
+            return first
+        again: R = replayed(captured, captured.replay, inputs)
+        return again
 
     def _find(self, inputs: Inputs) -> Captured | None:
         """The capture, or what waits to become one, for such arguments and the state as it is now."""
