@@ -1,13 +1,14 @@
 """Command graphs: which steps wait for which, what runs may change between them, and that nothing else changes."""
 from __future__ import annotations
 
-import threading
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.side_by_side import together
 from tinyhost import Context, Device, Tensor, TinyJit, UOp, Variable
 from tinyhost.engine.graph import Graph
 from tinyhost.engine.queueing import Queued, queued
@@ -160,20 +161,12 @@ def test_state_that_moved_is_found() -> None:
 
 
 def test_threads_replay_side_by_side() -> None:
-    wrong: list[int] = []
-
     def work(k: int) -> None:
         x = buffer(1000)
         jit = TinyJit(lambda x: ((x + k).contiguous() * 2).realize())
-        for i in range(40):
-            if not (jit(x).numpy() == (np.arange(1000) + k) * 2).all():
-                wrong.append(i)
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert not wrong
+        for _ in range(40):
+            assert (jit(x).numpy() == (np.arange(1000) + k) * 2).all()
+    together(*[functools.partial(work, k) for k in range(4)])
 
 
 def test_a_fault_names_the_kernel_and_the_graph_goes_on() -> None:

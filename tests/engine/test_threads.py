@@ -1,6 +1,7 @@
 """Threads that build and realize graphs at once: every result is right, shared data included."""
 from __future__ import annotations
 
+import functools
 import random
 import sys
 import threading
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.side_by_side import together
 from tinyhost import Context, GlobalCounters, Tensor, TinyJit
 from tinyhost.device import Buffer
 
@@ -126,26 +128,16 @@ SHARED_DTYPE = Tensor(SHARED[0]).dtype
 
 def test_gradients_while_other_threads_draw_random_numbers() -> None:
     """A draw overwrites the counter that lazy draws of other threads still read, so its thread computes those."""
-    wrong: list[Any] = []
-
     def work(k: int) -> None:
-        try:
-            for _ in range(25):
-                w, x = Tensor([1.0, 2.0, 3.0]).is_param_(), Tensor.rand(3)
-                y = x * 2 + k
-                dx, dw = (w * y).sum().gradient(x, w)
-                assert (dx.numpy() == 2 * w.numpy()).all()
-                np.testing.assert_allclose(dw.numpy(), x.numpy() * 2 + k, rtol=1e-6)
-        except BaseException as e:
-            wrong.append(e)
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+        for _ in range(25):
+            w, x = Tensor([1.0, 2.0, 3.0]).is_param_(), Tensor.rand(3)
+            y = x * 2 + k
+            dx, dw = (w * y).sum().gradient(x, w)
+            assert (dx.numpy() == 2 * w.numpy()).all()
+            np.testing.assert_allclose(dw.numpy(), x.numpy() * 2 + k, rtol=1e-6)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
-        for t in threads:
-            t.start()
-        for t in threads:
-            t.join()
+        together(*[functools.partial(work, k) for k in range(6)])
     finally:
         sys.setswitchinterval(interval)
-    assert not wrong, wrong[0]

@@ -2,36 +2,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.jit.inputs import arr
+from tests.side_by_side import together
 from tinyhost import Context, GlobalCounters, Tensor, TinyJit
 from tinyhost.engine import program
 from tinyhost.errors import JitError
-
-
-def together(*jobs: Callable[[], Any]) -> None:
-    """Run jobs in threads; the first error is raised."""
-    errors: list[BaseException] = []
-    start = threading.Barrier(len(jobs))
-
-    def guarded(job: Callable[[], Any]) -> None:
-        try:
-            start.wait()
-            job()
-        except BaseException as e:
-            errors.append(e)
-    threads = [threading.Thread(target=guarded, args=(j,)) for j in jobs]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    if errors:
-        raise errors[0]
 
 
 def test_captures_in_several_threads_at_once():
