@@ -40,10 +40,14 @@ class TracingKey:
 
 
 class ProfileEvent:
-    """Root of all events; ``weight`` is how many records one counts as."""
+    """Root of all events."""
 
     __slots__ = ()
-    weight = 1
+
+    @property
+    def weight(self) -> int:
+        """How many records it counts as."""
+        return 1
 
 
 @dataclass(slots=True)
@@ -148,7 +152,7 @@ class ProfileGraphEvent(ProfileEvent):
     clock: str = ""
 
     @property
-    def weight(self) -> int:  # type: ignore[override]
+    def weight(self) -> int:
         """A graph counts as what it ran."""
         return max(len(self.sigs), 1)
 

@@ -101,9 +101,9 @@ def participate(a: Assembler, avx: bool, clock: int) -> None:
     _next(a)
     _execute(a)
     _copy(a)
-    _signal(a)
+    _store(a, "signal", 64)
     _timestamp(a)
-    _write(a)
+    _store(a, "write", 32)
     _wait(a, avx)
     _poll(a, avx)
     _end(a)
@@ -236,13 +236,13 @@ def _copy(a: Assembler) -> None:
     a.jump(X.JMP, "count")
 
 
-def _signal(a: Assembler) -> None:
-    # what was counted before is visible before this store, as stores are not reordered
-    _start_of(a, "signal")
+def _store(a: Assembler, kind: str, bits: int) -> None:
+    """Store a value: what was counted before is visible before it, as stores are not reordered."""
+    _start_of(a, kind)
     _claim(a)
     a.put(X.MOV, RCX, at(R12, PACKET_A))
     a.put(X.MOV, RAX, at(R12, PACKET_B))
-    a.put(X.MOV, at(RCX), RAX)
+    a.put(X.MOV, at(RCX, bits=bits), RAX if bits == 64 else low(RAX))
     a.jump(X.JMP, "count")
 
 
@@ -252,15 +252,6 @@ def _timestamp(a: Assembler) -> None:
     _read_clock(a)
     a.put(X.MOV, RCX, at(R12, PACKET_A))
     a.put(X.MOV, at(RCX, 8), RAX)
-    a.jump(X.JMP, "count")
-
-
-def _write(a: Assembler) -> None:
-    _start_of(a, "write")
-    _claim(a)
-    a.put(X.MOV, RCX, at(R12, PACKET_A))
-    a.put(X.MOV, RAX, at(R12, PACKET_B))
-    a.put(X.MOV, at(RCX, bits=32), low(RAX))
     a.jump(X.JMP, "count")
 
 
