@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 os.environ.setdefault("SPEC", "1")
@@ -19,6 +20,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Load what the options ask for."""
+    # a shell without job control ignores Ctrl-C for its background jobs, and so would the programs that tests interrupt
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if path := config.getoption("--resume"):
         config.pluginmanager.register(Resume(path))
 
