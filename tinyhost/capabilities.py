@@ -40,6 +40,7 @@ class Capabilities:
     max_unroll: int = 32
     # caches, for cost models
     cacheline: int = 64
+    stream_bytes: int = 0  # outputs of this size and more are stored past the caches, 0 = never
     l1_bytes: int = 32 << 10
     l2_bytes: int = 1 << 20
     llc_bytes: int = 32 << 20
