@@ -10,8 +10,8 @@ import pathlib
 import matplotlib
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-from records import OURS, Record, geometric_mean  # noqa: E402
+import matplotlib.pyplot as plt
+from records import OURS, Record, geometric_mean
 
 COLOURS = {OURS: "#d1495b", "numpy": "#00798c", "torch": "#edae49", "torch.compile": "#b8860b", "jax": "#30638e",
            "onnxruntime": "#66a182"}

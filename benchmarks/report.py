@@ -18,8 +18,8 @@ PAGE = ROOT / "docs" / "performance.md"
 CHARTS = ROOT / "docs" / "performance"
 HEAD = """# Performance
 
-Written by `make bench` from one run on one machine; ours and all peers take turns in alternating rounds, figures are medians.
-Machines are noisy and shared: compare figures of one table only. `benchmarks/` says what each row does.
+Written by `make bench` from one run on one machine; ours and all peers take turns in alternating rounds, figures are
+medians. Machines are noisy and shared: compare figures of one table only. `benchmarks/` says what each row does.
 
 """
 
@@ -70,8 +70,8 @@ def summary(records: list[Record]) -> str:
     if len(ratios) < 8:
         return ""
     least = min(ratios, key=lambda n: ratios[n] or 0.0)
-    return (f"\nGeometric mean of the best peer's time over ours: {geometric_mean(v for v in ratios.values() if v):.2f}; "
-            f"least {ratios[least]:.2f} at {least}.\n")
+    mean = geometric_mean(v for v in ratios.values() if v)
+    return (f"\nGeometric mean of the best peer's time over ours: {mean:.2f}; least {ratios[least]:.2f} at {least}.\n")
 
 
 def page(groups: dict[str, list[Record]], charts: list[str]) -> str:
