@@ -1,4 +1,4 @@
-"""Every benchmark in turn, each in its own process, then the report: `make bench`, or some: `benchmarks/run.py kernels`.
+"""Every benchmark in turn, each in its own process, then the report: `make bench`; some: `benchmarks/run.py kernels`.
 
 Records of all benchmarks are gathered in one file; a run of all of them ends with docs/performance.md and its charts
 (`report.py`), a run of some with the tables only.
