@@ -1,184 +1,136 @@
-"""The instruction table as objects: mnemonics, their forms, and what each operand is.
+"""The instruction table as objects: mnemonics and their forms.
 
 Takes the text of the ``table_*`` modules; gives ``X86Ops`` (one ``X86Op`` per mnemonic) and, per mnemonic, its
-``Form``s: operand kinds, which operand goes where in the encoding, what is read and written. A line of the table is
-parsed when its mnemonic is first used, so start-up pays for no instruction that a program does not contain.
-Encoding a form is ``encode``, printing it is ``printer``; neither keeps facts of its own.
+``Form``s (``forms``). A line of the table is parsed when its mnemonic is first used, so start-up pays for no
+instruction that a program does not contain; the tables beyond x86-64-v3 are opened when one of their mnemonics, an
+operand that only they have, or the EVEX twin of a VEX form is asked for.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+import threading
+from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 from tinyhost.ops import Ops
 from tinyhost_cpu.x86 import table_float, table_general, table_integer
+from tinyhost_cpu.x86.forms import (
+    BCST,
+    DECORATIONS,
+    GPR_KINDS,
+    IMM8,
+    IMM16,
+    IMM32,
+    IMM64,
+    IMM_KINDS,
+    IMPLICIT,
+    KIND_BITS,
+    MASK,
+    MEM,
+    R8,
+    R16,
+    R32,
+    R64,
+    REL8,
+    REL32,
+    ROUND_DOWN,
+    ROUND_NEAREST,
+    ROUND_UP,
+    ROUND_ZERO,
+    SAE,
+    VEC_KINDS,
+    VMEM_KINDS,
+    VMEM_X,
+    VMEM_Y,
+    VMEM_Z,
+    XMM,
+    YMM,
+    ZEROING,
+    ZMM,
+    Form,
+    FormError,
+    Operand,
+    kind_name,
+)
 
-# Operand kinds: one bit each, so that "r/m32" is R32 | MEM and a fit is one AND.
-R8, R16, R32, R64, XMM, YMM, ZMM, MASK = (1 << i for i in range(8))
-MEM, VMEM_X, VMEM_Y = 1 << 8, 1 << 9, 1 << 10  # memory; memory with a vector index of 128 or 256 bits
-IMM8, IMM16, IMM32, IMM64 = (1 << i for i in range(11, 15))
-REL8, REL32, IMPLICIT = 1 << 15, 1 << 16, 1 << 17
-GPR_KINDS, VEC_KINDS, IMM_KINDS = R8 | R16 | R32 | R64, XMM | YMM | ZMM, IMM8 | IMM16 | IMM32 | IMM64
-KIND_BITS = {R8: 8, R16: 16, R32: 32, R64: 64, XMM: 128, YMM: 256, ZMM: 512}
+__all__ = [
+    "BCST",
+    "DECORATIONS",
+    "GPR_KINDS",
+    "IMM16",
+    "IMM32",
+    "IMM64",
+    "IMM8",
+    "IMM_KINDS",
+    "IMPLICIT",
+    "KIND_BITS",
+    "MASK",
+    "MEM",
+    "R16",
+    "R32",
+    "R64",
+    "R8",
+    "REL32",
+    "REL8",
+    "ROUND_DOWN",
+    "ROUND_NEAREST",
+    "ROUND_UP",
+    "ROUND_ZERO",
+    "SAE",
+    "VEC_KINDS",
+    "VMEM_KINDS",
+    "VMEM_X",
+    "VMEM_Y",
+    "VMEM_Z",
+    "XMM",
+    "YMM",
+    "ZEROING",
+    "ZMM",
+    "Form",
+    "FormError",
+    "Operand",
+    "X86Op",
+    "X86Ops",
+    "kind_name",
+]
 
-_WORD_KIND = {
-    "r8": R8,
-    "r16": R16,
-    "r32": R32,
-    "r64": R64,
-    "xmm": XMM,
-    "ymm": YMM,
-    "zmm": ZMM,
-    "k": MASK,
-    "imm8": IMM8,
-    "imm16": IMM16,
-    "imm32": IMM32,
-    "imm64": IMM64,
-    "rel8": REL8,
-    "rel32": REL32,
-    "vm32x": VMEM_X,
-    "vm64x": VMEM_X,
-    "vm32y": VMEM_Y,
-    "vm64y": VMEM_Y,
+# The tables beyond x86-64-v3, table_NAME. A mnemonic's lines keep this order.
+_EXTENSIONS = (
+    "mask",
+    "evex_memory",
+    "evex_float",
+    "evex_integer",
+    "evex_convert",
+    "evex_shuffle",
+    "evex_half",
+    "single",
+)
+
+# VEX mnemonics whose EVEX counterpart has another name, the same operands and the same result (Intel SDM 2, under the
+# VEX name). Rounding takes the low half of the immediate: the high half, a scale in VRNDSCALE, must be 0.
+TWINS = {
+    "VMOVDQU": "VMOVDQU32",
+    "VMOVDQA": "VMOVDQA32",
+    "VPAND": "VPANDD",
+    "VPANDN": "VPANDND",
+    "VPOR": "VPORD",
+    "VPXOR": "VPXORD",
+    "VROUNDPS": "VRNDSCALEPS",
+    "VROUNDPD": "VRNDSCALEPD",
+    "VROUNDSS": "VRNDSCALESS",
+    "VROUNDSD": "VRNDSCALESD",
+    "VBROADCASTF128": "VBROADCASTF32X4",
+    "VBROADCASTI128": "VBROADCASTI32X4",
+    "VEXTRACTF128": "VEXTRACTF32X4",
+    "VEXTRACTI128": "VEXTRACTI32X4",
+    "VINSERTF128": "VINSERTF32X4",
+    "VINSERTI128": "VINSERTI32X4",
 }
-_IMPLICIT_REG = {"<eax>": 0, "<rax>": 0, "<cl>": 1, "<edx>": 2, "<rdx>": 2}
-_IMM_BYTES = {"ib": 1, "iw": 2, "id": 4, "io": 8, "cb": 1, "cd": 4}
-_PREFIX = {"66": 1, "F3": 2, "F2": 3}
 
 
-class FormError(ValueError):
-    """No form of the mnemonic takes these operands, or an operand does not fit its field."""
-
-
-class Operand:
-    """One operand of a form: the ``kinds`` it takes, ``access`` ("R", "W" or "X"), memory size, implied register."""
-
-    __slots__ = ("access", "kinds", "bits", "fixed", "text")
-
-    def __init__(self, text: str) -> None:
-        self.access, _, word = text.rpartition(":")
-        self.access = self.access or "R"
-        self.text = word
-        self.bits, self.kinds, self.fixed = 0, 0, -1
-        if word[0] == "<":
-            self.kinds, self.fixed = IMPLICIT, _IMPLICIT_REG[word]
-            return
-        for part in ("r" + word[3:], "m" + word[3:]) if word.startswith("r/m") else word.split("/"):
-            if part[0] == "m":
-                self.kinds |= MEM
-                self.bits = int(part[1:] or 0)
-            else:
-                # the digit after xmm, ymm, zmm and k only numbers the operand in the manual
-                self.kinds |= _WORD_KIND[part if part[0] in "riv" else part.rstrip("0123456789")]
-                self.bits = self.bits or KIND_BITS.get(self.kinds, 0)
-
-
-class Form:
-    """One line of the table.
-
-    ``r, m, v, i, s`` are the positions among the explicit operands of ModRM.reg, ModRM.rm, VEX.vvvv, the immediate and
-    the register in imm[7:4]; -1 where there is none. ``o`` is the register added to the opcode byte.
-    """
-
-    __slots__ = (
-        "op",
-        "operands",
-        "explicit",
-        "implicit",
-        "vex",
-        "pp",
-        "map",
-        "w",
-        "length",
-        "opcode",
-        "ext",
-        "imm_bytes",
-        "r",
-        "m",
-        "v",
-        "i",
-        "s",
-        "o",
-        "byte",
-        "line",
-        "encoder",
-        "tied",
-        "has_def",
-    )
-
-    def __init__(self, op: "X86Op", line: str) -> None:
-        _, operands, roles, encoding = (part.strip() for part in line.split("|"))
-        self.op, self.line = op, line
-        self.operands = tuple(Operand(t.strip()) for t in operands.split(",")) if operands else ()
-        self.explicit = tuple(o for o in self.operands if o.fixed < 0)
-        self.implicit = tuple(o for o in self.operands if o.fixed >= 0)
-        self._parse_roles(roles, "/is4" in encoding)
-        self.vex = encoding.startswith("VEX")
-        self._parse_vex(encoding.split()) if self.vex else self._parse_legacy(encoding.split())
-        self.byte = any(o.kinds & R8 for o in self.explicit)
-        first = self.operands[0] if self.operands else None
-        # a written operand that can only be memory is no definition
-        self.has_def = first is not None and first.access != "R" and first.kinds & ~MEM != 0
-        self.tied = self.has_def and first is not None and first.access == "X"
-        self.encoder: Callable[["Form", Sequence[Any]], bytes] | None = None
-
-    def _parse_roles(self, roles: str, is4: bool) -> None:
-        self.r = self.m = self.v = self.i = self.s = self.o = -1
-        if roles == "ZO":
-            return
-        for position, role in enumerate(roles):
-            if role == "R" and is4 and position == len(roles) - 1:
-                role = "S"
-            setattr(self, {"D": "i"}.get(role, role.lower()), position)
-
-    def _parse_tail(self, words: list[str]) -> None:
-        """Opcode byte, /digit and immediate size from ``58 /r ib``."""
-        self.ext, self.imm_bytes = 0, 0
-        code, _, plus = words[0].partition("+")
-        self.opcode = int(code, 16)
-        for word in words[1:]:
-            if word in _IMM_BYTES:
-                self.imm_bytes = _IMM_BYTES[word]
-            elif word[0] == "/" and word[1:].isdigit():
-                self.ext = int(word[1:])
-
-    def _parse_vex(self, words: list[str]) -> None:
-        fields = words[0].split(".")
-        self.pp = next((_PREFIX[f] for f in fields if f in _PREFIX), 0)
-        self.map = next({"0F": 1, "0F38": 2, "0F3A": 3}[f] for f in fields if f.startswith("0F"))
-        self.w = int("W1" in fields)
-        self.length = int("256" in fields)
-        self._parse_tail(words[1:])
-
-    def _parse_legacy(self, words: list[str]) -> None:
-        self.w, self.length, self.map = 0, 0, 0
-        self.pp = int(any(o.kinds & R16 for o in self.explicit[:1]))
-        if words[0] == "REX.W":
-            self.w, words = 1, words[2:]
-        if words[0] == "NP":
-            words = words[1:]
-        if words[0] == "0F" and len(words) > 1:
-            self.map, words = 1, words[1:]
-        # "0F AE F0": the byte that stands where ModRM would is part of the opcode
-        self._parse_tail(words)
-        if len(words) == 2 and re.fullmatch("[0-9A-F]{2}", words[1]):
-            self.opcode = self.opcode << 8 | int(words[1], 16)
-
-    def fits(self, kinds: Sequence[int]) -> bool:
-        """Whether operands of ``kinds`` (memory: ``MEM | bits << 20``) are what this form takes."""
-        if len(kinds) != len(self.explicit):
-            return False
-        for have, want in zip(kinds, self.explicit):
-            if not have & want.kinds:
-                return False
-            if have >> 20 and want.bits and have >> 20 != want.bits:
-                return False
-        return True
-
-    def __repr__(self) -> str:
-        return f"Form({' '.join(self.line.split())})"
+_VECTOR_NAMES = ((XMM, "xmm"), (YMM, "ymm"), (ZMM, "zmm"))
 
 
 class X86Op:
@@ -188,6 +140,8 @@ class X86Op:
         name: the mnemonic. number: place in the table, continuing ``Ops``.
         entry: volume and title in the manual. latency: latency class.
         reads_flags, writes_flags: effect on the flags. implicit_results: whether it defines two fixed registers.
+        vex: whether its forms have a VEX or EVEX prefix.
+        lines: text of the forms of x86-64-v3 and below. extensions: feature and text of the forms beyond.
     """
 
     __slots__ = (
@@ -198,42 +152,105 @@ class X86Op:
         "reads_flags",
         "writes_flags",
         "implicit_results",
-        "_lines",
+        "vex",
+        "lines",
+        "extensions",
         "_forms",
+        "_extended",
+        "_parsed",
         "_found",
     )
 
-    def __init__(
-        self, name: str, number: int, lines: Sequence[str], entry: str = "", latency: str = "", flags: str = ""
-    ) -> None:
-        self.name, self.number, self.entry, self.latency = name, number, entry, latency
+    def __init__(self, name: str, number: int, facts: str = "", lines: str = "") -> None:
+        self.name, self.number, self.vex = name, number, "VEX." in lines
+        self.entry, _, rest = facts.partition("; ")
+        self.latency, _, rest = rest.partition("; ")
+        flags = rest.partition("flags=")[2].partition(";")[0]
         self.reads_flags, self.writes_flags = "r" in flags, "w" in flags
         self.implicit_results = name in ("IDIV", "DIV")
-        self._lines = lines
+        self.lines: list[str] = []
+        self.extensions: list[tuple[str, str]] = []
         self._forms: tuple[Form, ...] = ()
-        self._found: dict[tuple[int, ...], Form] = {}
+        self._extended: tuple[Form, ...] = ()
+        self._parsed: dict[str, Form] = {}
+        self._found: dict[tuple[Any, ...], Form | None] = {}
+
+    def _form(self, line: str, feature: str = "") -> Form:
+        form = self._parsed.get(line)
+        if form is None:
+            form = self._parsed[line] = Form(self, line, feature)
+        return form
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        """All forms, in the order of the table."""
-        if not self._forms and self._lines:
-            self._forms = tuple(Form(self, line) for line in self._lines)
-        return self._forms
+        """The forms of x86-64-v3, in the order of the table; those beyond where there are no others."""
+        if not self._forms and self.lines:
+            self._forms = tuple(self._form(line) for lines in self.lines for line in lines.split("\n"))
+        return self._forms or self.extended
 
-    def form(self, kinds: tuple[int, ...]) -> Form:
-        """The first form that takes operands of ``kinds``.
+    @property
+    def extended(self) -> tuple[Form, ...]:
+        """The forms beyond x86-64-v3, one for each line: EVEX, opmask instructions, AVX-VNNI."""
+        X86Ops.extend()
+        if not self._extended and self.extensions:
+            self._extended = tuple(self._form(line, f) for f, lines in self.extensions for line in lines.split("\n"))
+        return self._extended
+
+    def match(self, kinds: tuple[int, ...], feature: str | None = None) -> Form | None:
+        """The first form that takes operands of ``kinds``, None if there is none.
+
+        Forms of x86-64-v3 come first. ``feature`` asks for a form of just that feature ("" is x86-64-v3).
+        """
+        key = kinds if feature is None else (feature, *kinds)
+        try:
+            return self._found[key]
+        except KeyError:
+            found = self._found[key] = self._match(kinds, feature)
+            return found
+
+    def _match(self, kinds: tuple[int, ...], feature: str | None) -> Form | None:
+        # a line that does not name the registers need not be parsed
+        names = [name for kind, name in _VECTOR_NAMES if any(have & kind for have in kinds)]
+        if not feature:
+            for lines in self.lines:
+                for line in lines.split("\n"):
+                    if all(name in line for name in names) and (form := self._form(line)).fits(kinds):
+                        return form
+        if feature == "":
+            return None
+        X86Ops.extend()
+        for needed, lines in self.extensions:
+            if feature in (None, needed):
+                for line in lines.split("\n"):
+                    if all(name in line for name in names):
+                        found = self._form(line, needed).choose(kinds)
+                        if found is not None:
+                            return found
+        return None
+
+    def form(self, kinds: tuple[int, ...], feature: str | None = None) -> Form:
+        """``match`` that must succeed.
 
         Raises:
-            FormError: there is none.
+            FormError: no form takes these operands.
         """
-        found = self._found.get(kinds)
+        found = self._found.get(kinds) if feature is None else None
         if found is None:
-            found = next((f for f in self.forms if f.fits(kinds)), None)
+            found = self.match(kinds, feature)
             if found is None:
-                forms = "\n  ".join(" ".join(line.split()) for line in self._lines)
+                lines = "\n".join(self.lines + [lines for _, lines in self.extensions]).split("\n")
+                forms = "\n  ".join(" ".join(line.split()) for line in lines)
                 raise FormError(f"no form of {self.name} takes ({', '.join(map(kind_name, kinds))}); it has\n  {forms}")
-            self._found[kinds] = found
         return found
+
+    def find_twin(self, form: Form) -> Form | None:
+        """What ``Form.twin`` remembers: the EVEX form of this or the counterpart's mnemonic with these operands."""
+        for line in X86Ops[TWINS.get(self.name, self.name)].extended:
+            if line.evex and len(line.explicit) == len(form.explicit):
+                pairs = zip(form.explicit, line.explicit)
+                if all(not a.kinds & ~b.kinds and (not a.kinds & MEM or a.bits == b.bits) for a, b in pairs):
+                    return line
+        return None
 
     def __repr__(self) -> str:
         return f"X86Ops.{self.name}"
@@ -245,14 +262,11 @@ class X86Op:
         return getattr, (X86Ops, self.name)
 
 
-def kind_name(kind: int) -> str:
-    """``kind`` as the manual writes it."""
-    words = [w for w, k in _WORD_KIND.items() if kind & k and not w.startswith("vm64")]
-    return "/".join(words + [f"m{kind >> 20 or ''}"] * bool(kind & MEM)) or hex(kind)
-
+# a line that opens an entry, or all lines of a mnemonic
+_BLOCKS = re.compile(r"^(?:@.*|(\w+) .*(?:\n\1 .*)*)$", re.MULTILINE)
 
 # Ops of the framework that stand between instructions; each is explained where it is selected and where it is emitted.
-_PSEUDO = ("DEFINE", "ALIAS", "LABEL", "COPY", "ARG", "ZERO", "ONES", "SKIP_LOAD", "SKIP_STORE")
+_PSEUDO = ("DEFINE", "ALIAS", "LABEL", "COPY", "ARG", "ZERO", "ONES", "ZEROING", "SKIP_LOAD", "SKIP_STORE")
 
 
 class OpcodeTable:
@@ -260,29 +274,54 @@ class OpcodeTable:
 
     def __init__(self) -> None:
         self._ops: dict[str, X86Op] = {}
+        self._loaded = self._extended = False
+        self._lock = threading.RLock()
 
     def _load(self) -> dict[str, X86Op]:
-        if self._ops:
-            return self._ops
-        number = max(Ops) + 1
-        for name in _PSEUDO:
-            self._ops[name] = X86Op(name, number := number + 1, ())
-        for text in (table_general.TABLE, table_float.TABLE, table_integer.TABLE):
-            entry = latency = flags = ""
-            for line in text.strip().split("\n"):
-                if line[0] == "@":
-                    entry, latency, *rest = (part.strip() for part in line[1:].split(";"))
-                    flags = rest[0].partition("=")[2] if rest else ""
-                    continue
-                name = line[: line.index(" ")]
-                op = self._ops.get(name)
-                if op is None:
-                    op = self._ops[name] = X86Op(name, number := number + 1, [], entry, latency, flags)
-                op._lines.append(line)  # type: ignore[attr-defined]
+        if not self._loaded:
+            with self._lock:
+                if not self._loaded:
+                    self._fill()
+                    self._loaded = True
         return self._ops
 
+    def _fill(self) -> None:
+        for number, name in enumerate(_PSEUDO, max(Ops) + 1):
+            self._ops[name] = X86Op(name, number)
+        for text in (table_general.TABLE, table_float.TABLE, table_integer.TABLE):
+            for op, _, lines in self._read(text):
+                op.lines.append(lines)
+
+    def extend(self) -> None:
+        """Open the tables beyond x86-64-v3."""
+        if not self._extended:
+            with self._lock:
+                if not self._extended:
+                    self._load()
+                    self._fill_extensions()
+                    self._extended = True
+
+    def _fill_extensions(self) -> None:
+        for name in _EXTENSIONS:
+            for op, facts, lines in self._read(import_module(f"tinyhost_cpu.x86.table_{name}").TABLE):
+                op.extensions.append((facts.rpartition("feature=")[2], lines))
+
+    def _read(self, text: str) -> Iterator[tuple[X86Op, str, str]]:
+        """The lines of each mnemonic with the facts of their entry; new mnemonics are numbered from the last one."""
+        ops, number = self._ops, max(Ops) + len(self._ops)
+        facts = ""
+        for block in _BLOCKS.finditer(text):
+            name = block[1]
+            if not name:
+                facts = block[0][2:]
+                continue
+            op = ops.get(name)
+            if op is None:
+                op = ops[name] = X86Op(name, number := number + 1, facts, block[0])
+            yield op, facts, block[0]
+
     def __getattr__(self, name: str) -> X86Op:
-        if name.startswith("_") or name not in self._load():
+        if name.startswith("_") or name not in self:
             raise AttributeError(f"no x86 instruction {name!r} in the table")
         op = self._ops[name]
         self.__dict__[name] = op
@@ -293,10 +332,13 @@ class OpcodeTable:
         return op
 
     def __iter__(self) -> Iterator[X86Op]:
-        return iter(self._load().values())
+        self.extend()
+        return iter(self._ops.values())
 
     def __contains__(self, name: str) -> bool:
-        return name in self._load()
+        if name not in self._load():
+            self.extend()
+        return name in self._ops
 
     def __reduce__(self) -> str:
         return "X86Ops"

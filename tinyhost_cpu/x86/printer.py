@@ -1,6 +1,7 @@
 """Intel syntax of one instruction, as assemblers read it.
 
-Takes a form with plain operands, or a mnemonic with the operands that ``encode`` takes; gives one line of text.
+Takes a form with plain operands, or a mnemonic with the operands that ``encode`` takes; gives one line of text: that of
+the instruction which ``assemble`` makes of them, so the EVEX twin's where a vector register from 16 up asks for it.
 """
 
 from __future__ import annotations
@@ -8,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tinyhost_cpu.x86.encode import Imm, Mem, Reg, operand_kind, plain_operand
-from tinyhost_cpu.x86.insns import (
+from tinyhost_cpu.x86.encode import Imm, Mem, Reg, high_registers, operand_kind, plain_operand
+from tinyhost_cpu.x86.forms import (
+    BCST,
+    DECORATION_WORDS,
     GPR_KINDS,
     IMM_KINDS,
     MASK,
@@ -19,13 +22,15 @@ from tinyhost_cpu.x86.insns import (
     R64,
     REL8,
     REL32,
+    ROUNDING_KINDS,
     VEC_KINDS,
     XMM,
     YMM,
+    ZEROING,
     ZMM,
     Form,
-    X86Op,
 )
+from tinyhost_cpu.x86.insns import X86Op
 
 _LEGACY = ("ax", "cx", "dx", "bx", "sp", "bp", "si", "di")
 _BYTE = ("al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil")
@@ -58,14 +63,24 @@ def format_memory(mem: Mem, bits: int) -> str:
 
 def format_form(form: Form, ops: Sequence[Any]) -> str:
     """One line from a form and its explicit operands as ``assemble`` takes them."""
-    parts = []
-    for operand, spec in zip(ops, form.explicit):
-        if isinstance(operand, Mem):
-            parts.append(format_memory(operand, operand.bits or spec.bits))
+    if form.vex and not form.evex and high_registers(form, ops):
+        form = form.twin or form
+    parts: list[str] = []
+    rounding = ""
+    for position, (operand, spec) in enumerate(zip(ops, form.explicit)):
+        if position == form.k:
+            parts[-1] += f"{{{NAMES[MASK][operand]}}}" + "{z}" * bool(spec.kinds & ZEROING)
+        elif isinstance(operand, Mem):
+            text = format_memory(operand, operand.bits or spec.bits)
+            parts.append(f"{text}{{1to{spec.lanes}}}" if spec.kinds & BCST else text)
         elif spec.kinds & IMM_KINDS or spec.kinds & (REL8 | REL32):
             parts.append(_number(operand))
         else:
             parts.append(NAMES[spec.kinds & (GPR_KINDS | VEC_KINDS | MASK)][operand])
+            rounding = rounding or DECORATION_WORDS.get(spec.kinds & ROUNDING_KINDS, "")
+    if rounding:  # assemblers read it behind the last vector register
+        behind = form.explicit[-1].kinds & (GPR_KINDS | IMM_KINDS)
+        parts.insert(len(parts) - (behind != 0), rounding)
     if form.op.name in ("SHL", "SHR", "SAR"):
         parts += [o.text.strip("<>") for o in form.implicit]
     return f"{form.op.name.lower()} {', '.join(parts)}".strip()

@@ -60,9 +60,15 @@ VMOVHPS       | W:m64, xmm1                         | MR   | VEX.128.0F.WIG 17 /
 @ 2B MOVNTPS; store
 VMOVNTPS      | W:m128, xmm1                        | MR   | VEX.128.0F.WIG 2B /r
 VMOVNTPS      | W:m256, ymm1                        | MR   | VEX.256.0F.WIG 2B /r
+@ 2B MOVNTPD; store
+VMOVNTPD      | W:m128, xmm1                        | MR   | VEX.128.66.0F.WIG 2B /r
+VMOVNTPD      | W:m256, ymm1                        | MR   | VEX.256.66.0F.WIG 2B /r
 @ 2B MOVNTDQ; store
 VMOVNTDQ      | W:m128, xmm1                        | MR   | VEX.128.66.0F.WIG E7 /r
 VMOVNTDQ      | W:m256, ymm1                        | MR   | VEX.256.66.0F.WIG E7 /r
+@ 2B MOVNTDQA; load
+VMOVNTDQA     | W:xmm1, m128                        | RM   | VEX.128.66.0F38.WIG 2A /r
+VMOVNTDQA     | W:ymm1, m256                        | RM   | VEX.256.66.0F38.WIG 2A /r
 @ 2C VBROADCAST; shuf
 VBROADCASTSS  | W:xmm1, m32                         | RM   | VEX.128.66.0F38.W0 18 /r
 VBROADCASTSS  | W:ymm1, m32                         | RM   | VEX.256.66.0F38.W0 18 /r

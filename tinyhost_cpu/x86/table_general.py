@@ -301,6 +301,10 @@ RDTSC         | W:<eax>, W:<edx>                    | ZO   | 0F 31
 LDMXCSR       | m32                                 | M    | NP 0F AE /2
 @ 2B STMXCSR; store
 STMXCSR       | W:m32                               | M    | NP 0F AE /3
+@ 2B PREFETCHh; load
+PREFETCHNTA   | m8                                  | M    | 0F 18 /0
+PREFETCHT0    | m8                                  | M    | 0F 18 /1
+PREFETCHT1    | m8                                  | M    | 0F 18 /2
 @ 2B MFENCE; fence
 MFENCE        |                                     | ZO   | NP 0F AE F0
 @ 2B SFENCE; fence
