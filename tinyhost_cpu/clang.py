@@ -3,13 +3,15 @@
 Takes linear programs; gives C with the ``vector_size`` extension, for clang or gcc (``ccompiler``). Bool vectors are
 masks of the width of what was compared; in memory a bool is one byte, 0 or 1. Float arithmetic is exactly that of
 ``tinyhost.uop.semantics``: contraction is off, fused multiply-adds are explicit, half arithmetic rounds each operation
-from float32.
+from float32. A program with streamed stores has its body twice, behind one test that their storage is aligned.
 """
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 
 from tinyhost.capabilities import Capabilities
+from tinyhost.codegen.memory import STREAMED, stored_in
 from tinyhost.dtype import DType, dtypes
 from tinyhost.env import CC
 from tinyhost.errors import RendererUnavailable
@@ -19,6 +21,7 @@ from tinyhost.target import Target
 from tinyhost.uop import UOp
 from tinyhost_cpu.ccompiler import CCompiler, abilities, find_compiler
 from tinyhost_cpu.levels import NATIVE, parse_level
+from tinyhost_cpu.x86.caps import STREAM_BYTES
 
 _MASK_INT = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
 
@@ -38,8 +41,9 @@ def clang_capabilities(target: Target) -> Capabilities:
     Raises:
         RendererUnavailable: there is no C compiler, or no such level.
     """
-    half = abilities(find_compiler(CC.value)).half
-    return parse_level(target.arch).capabilities(frozenset() if half else frozenset({dtypes.float16}))
+    able, level = abilities(find_compiler(CC.value)), parse_level(target.arch)
+    caps = level.capabilities(frozenset() if able.half else frozenset({dtypes.float16}))
+    return replace(caps, stream_bytes=STREAM_BYTES if able.clang and level.is_x86 else 0)
 
 
 class ClangRenderer(CStyleRenderer):
@@ -57,6 +61,8 @@ class ClangRenderer(CStyleRenderer):
         self.abilities = compiler.abilities
         self.caps = clang_capabilities(target)
         self.masks: dict[UOp, int] = {}  # of the program that is being rendered
+        self.streams: tuple[UOp, ...] = ()  # its storages with stores past the caches
+        self.tail = ""  # what follows the function
         lacking = self.level.lacking_ops
         self.code_for_op = {op: code for op, code in self.code_for_op.items() if op not in lacking}
 
@@ -99,13 +105,36 @@ class ClangRenderer(CStyleRenderer):
         return "\n".join([*lines, ""]) if lines else ""
 
     def head(self, name: str, params: list[tuple[UOp, str]], uops: list[UOp]) -> str:
-        return f"__attribute__((section(\".text.entry\"))) {super().head(name, params, uops)}"
+        entry = f"__attribute__((section(\".text.entry\"))) {super().head(name, params, uops)}"
+        if not self.streams:
+            return entry
+        own = super().head(f"{name}_body", params, uops)
+        self.tail = self.choice(entry, f"{name}_body", params)
+        return f"static inline __attribute__((always_inline)) {own[:-1]}, const int past)"
+
+    def choice(self, entry: str, body: str, params: list[tuple[UOp, str]]) -> str:
+        """The function that calls the body with stores past the caches where their storage is aligned."""
+        names = dict(params)
+        bits = " | ".join(f"(unsigned long long){names[p]}" for p in self.streams)
+        args = ", ".join(name for _, name in params)
+        return (f"{entry} {{\n  if ((({bits}) & {self.caps.vector_bytes - 1}) == 0) {{\n    {body}({args}, 1);\n"
+                f"    __builtin_ia32_sfence();\n  }} else {body}({args}, 0);\n}}")
+
+    def assignment(self, place: str, value: str, u: UOp) -> str:
+        plain = super().assignment(place, value, u)
+        if u.tag != STREAMED or not self.streams:
+            return plain
+        dt = u.src[1].dtype
+        t = self.type_name(dtypes.int8 if dt is dtypes.bool else dt, lanes_of(u.src[0]))
+        return f"if (past) __builtin_nontemporal_store({value}, ({t}*)&{place}); else {plain}"
 
     # *** masks ***
     def render(self, uops: list[UOp]) -> str:
         one = copy(self)
-        one.masks = _mask_sizes(uops)
-        return CStyleRenderer.render(one, uops)
+        one.masks, one.tail = _mask_sizes(uops), ""
+        one.streams = tuple(dict.fromkeys([stored_in(u) for u in uops if u.op is Ops.STORE and u.tag == STREAMED]))
+        text = CStyleRenderer.render(one, uops)
+        return f"{text}\n{one.tail}" if one.tail else text
 
     def mask_bytes(self, u: UOp) -> int:
         """Element size of the mask that a bool vector is."""

@@ -13,7 +13,7 @@ from tinyhost.dtype import DType, dtypes
 from tinyhost.errors import RendererUnavailable, TargetError
 from tinyhost.ops import Ops
 from tinyhost_cpu.target import thread_count
-from tinyhost_cpu.x86.caps import host_level
+from tinyhost_cpu.x86.caps import cache_bytes, host_level
 
 NATIVE = frozenset(dtypes.ints) | {dtypes.bool, dtypes.float16, dtypes.float32, dtypes.float64}
 _SIZES = {"x86-64": (16, 16), "x86-64-v2": (16, 16), "x86-64-v3": (32, 16), "x86-64-v4": (64, 32), "arm64": (16, 32)}
@@ -50,7 +50,9 @@ class Level:
         """What code for this level can do, less the types ``without``; half needs its conversion instructions."""
         lacking = without if self.has("f16c") else without | {dtypes.float16}
         return Capabilities(host_visible=True, vector_bytes=self.vector_bytes, vector_registers=_SIZES[self.name][1],
-                            fma=self.has("fma"), threads=thread_count(), dtypes=NATIVE - lacking)
+                            fma=self.has("fma"), threads=thread_count(), dtypes=NATIVE - lacking,
+                            l1_bytes=cache_bytes(0, 32 << 10), l2_bytes=cache_bytes(2, 1 << 20),
+                            llc_bytes=cache_bytes(3, 32 << 20))
 
 
 def default_level() -> str:

@@ -3,7 +3,7 @@
 Takes linear programs; gives LLVM IR text, and from it one flat block of position-independent code whose entry is at
 offset 0. No fast-math flag is set: float arithmetic is that of ``tinyhost.uop.semantics``, and fused multiply-adds are
 explicit. A bool is ``i1`` as a value and one byte in memory. Loop counters and accumulators are stack slots that LLVM's
-own passes promote.
+own passes promote. A program with streamed stores has its body twice, behind one test that their storage is aligned.
 """
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any
 
 from tinyhost.capabilities import Capabilities
+from tinyhost.codegen.memory import STREAMED, stored_in
 from tinyhost.dtype import DType, dtypes, truncate
 from tinyhost.errors import CompileError, RendererUnavailable
 from tinyhost.ops import AddrSpace, Ops
@@ -24,13 +25,12 @@ from tinyhost.target import Target
 from tinyhost.uop import UOp
 from tinyhost_cpu.levels import Level, parse_level
 from tinyhost_cpu.relocate import flat_image
+from tinyhost_cpu.x86.caps import STREAM_BYTES
 
 _TYPES = {
     dtypes.bool: "i1", dtypes.int8: "i8", dtypes.uint8: "i8", dtypes.int16: "i16", dtypes.uint16: "i16",
     dtypes.int32: "i32", dtypes.uint32: "i32", dtypes.int64: "i64", dtypes.uint64: "i64",
     dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double"}
-
-
 def missing() -> str:
     """Why this renderer cannot work here, "" when it can."""
     return "" if importlib.util.find_spec("llvmlite") else "llvmlite is not installed: pip install tinyhost-cpu[llvm]"
@@ -38,7 +38,8 @@ def missing() -> str:
 
 def capabilities(target: Target) -> Capabilities:
     """What LLVM code for ``target`` can do."""
-    return replace(parse_level(target.arch).capabilities(), masked=True)
+    level = parse_level(target.arch)
+    return replace(level.capabilities(), masked=True, stream_bytes=STREAM_BYTES if level.is_x86 else 0)
 
 
 class LLVMRenderer(Renderer):
@@ -98,6 +99,8 @@ class _Writer:
         self.count = 0
         self.loops: list[tuple[str, UOp, str]] = []  # label prefix, opening node, stack slot of the counter
         self.block = "entry"
+        self.streamed: set[UOp] = set()  # stores past the caches, while the body that has them is written
+        self.metadata: list[str] = []
 
     # *** text ***
     def text(self) -> str:
@@ -108,8 +111,7 @@ class _Writer:
             self.names[p] = f"%arg{i}"
             pointer = p.arg.addrspace is AddrSpace.GLOBAL
             args.append(f"{'ptr' if pointer else _TYPES[p.dtype]} %arg{i}")
-        for u in self.uops:
-            self.statement(u)
+        self.bodies()
         sink = self.uops[-1]
         name = sink.arg.function_name if sink.op is Ops.SINK and sink.arg is not None else "kernel"
         width = self.r.caps.vector_bytes * 8
@@ -117,7 +119,34 @@ class _Writer:
             f'define void @"{name}"({", ".join(args)}) #0 section ".text.entry" {{',
             "entry:", *self.entry, *self.body, "  ret void", "}", *self.declared,
             f'attributes #0 = {{ nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}" '
-            '"no-builtins" "no-jump-tables"="true" }', ""])
+            '"no-builtins" "no-jump-tables"="true" }', *self.metadata, ""])
+
+    def bodies(self) -> None:
+        """The statements; twice where stores are streamed, first for aligned storage, then for any."""
+        streams = [u for u in self.uops if u.op is Ops.STORE and u.tag == STREAMED]
+        if not streams:
+            self.statements()
+            return
+        outer = dict(self.names)
+        addresses = [self.emit(f"ptrtoint ptr {outer[p]} to i64") for p in dict.fromkeys(map(stored_in, streams))]
+        bits = addresses[0]
+        for x in addresses[1:]:
+            bits = self.emit(f"or i64 {bits}, {x}")
+        rest = self.emit(f"and i64 {bits}, {self.r.caps.vector_bytes - 1}")
+        self.line(f"br i1 {self.emit(f'icmp eq i64 {rest}, 0')}, label %past, label %through")
+        self.label("past")
+        self.streamed, self.metadata = set(streams), ["!0 = !{i32 1}"]
+        self.statements()
+        self.declared["declare void @llvm.x86.sse.sfence()"] = None
+        self.line("call void @llvm.x86.sse.sfence()")
+        self.line("ret void")
+        self.label("through")
+        self.names, self.streamed = outer, set()
+        self.statements()
+
+    def statements(self) -> None:
+        for u in self.uops:
+            self.statement(u)
 
     def emit(self, text: str, prefix: str = "v") -> str:
         """An instruction with a result."""
@@ -223,6 +252,8 @@ class _Writer:
                 x, a = self.float_of_double(x, n), self.type(dtypes.float32, n)
             return x if src is dst else self.emit(f"{'fpext' if src.itemsize < dst.itemsize else 'fptrunc'} {a} {x} "
                                                   f"to {b}")
+        if src.is_float and n > 1 and (dst.itemsize < 4 or dst is dtypes.int32):
+            return self.saturated(x, src, dst, n)
         if src.is_float:
             kind = "fptoui" if dst.is_unsigned else "fptosi"
             return self.intrinsic(f"llvm.{kind}.sat.{self.suffix(dst, n)}.{self.suffix(src, n)}", b, [(a, x)])
@@ -233,6 +264,25 @@ class _Writer:
             return x
         grow = src is dtypes.bool or src.itemsize < dst.itemsize
         return self.emit(f"{('zext' if unsigned else 'sext') if grow else 'trunc'} {a} {x} to {b}")
+
+    def saturated(self, x: str, src: DType, dst: DType, n: int) -> str:
+        """Floats as integers that int32 holds, lane by lane: LLVM makes scalars of its own saturating conversion."""
+        if src is dtypes.float16:
+            x, src = self.cast(x, src, dtypes.float32, n), dtypes.float32
+        t, ints, bools = self.type(src, n), self.type(dtypes.int32, n), self.type(dtypes.bool, n)
+        zero, lo, hi = (self.splat(_literal(v, src), src, n) for v in (0, dst.min, dst.max))
+
+        def chosen(condition: str, a: str, b: str) -> str:
+            return self.emit(f"select {bools} {self.emit(condition)}, {t} {a}, {t} {b}")
+        x = chosen(f"fcmp ord {t} {x}, {x}", x, zero)
+        if dst is not dtypes.int32:
+            low = chosen(f"fcmp ogt {t} {x}, {lo}", x, lo)
+            whole = self.emit(f"fptosi {t} {chosen(f'fcmp olt {t} {low}, {hi}', low, hi)} to {ints}")
+            return self.emit(f"trunc {ints} {whole} to {self.type(dst, n)}")
+        above = self.emit(f"fcmp oge {t} {x}, {hi}")  # the largest float is 2^31, which int32 does not hold
+        low = chosen(f"fcmp olt {t} {x}, {hi}", chosen(f"fcmp ogt {t} {x}, {lo}", x, lo), zero)
+        top = self.splat(str(dst.max), dst, n)
+        return self.emit(f"select {bools} {above}, {ints} {top}, {ints} {self.emit(f'fptosi {t} {low} to {ints}')}")
 
     def float_of_double(self, x: str, n: int) -> str:
         """float64 as float32 whose last bit is set where anything was lost: rounding that to half is one rounding."""
@@ -325,6 +375,8 @@ class _Writer:
         x = self.to_memory(self.operand(value, n), value.dtype, n)
         t = self.memory_type(value.dtype, n)
         plain = f"store {t} {x}, ptr {self.names[place]}, align {value.dtype.itemsize}"
+        if u in self.streamed:
+            plain = f"store {t} {x}, ptr {self.names[place]}, align {n * value.dtype.itemsize}, !nontemporal !0"
         if len(u.src) == 2:
             self.line(plain)
             return
@@ -543,7 +595,10 @@ class LLVMCompiler(Compiler):
             module.verify()
         except RuntimeError as e:
             raise CompileError(f"LLVM rejected the program: {e}\n{src}") from e
-        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        # a program has its vectors; LLVM 22.1 reads x[(i + c) & m] as one, as if the index did not wrap at first
+        options.loop_vectorization = options.loop_interleaving = False
+        builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
         return machine, module
 

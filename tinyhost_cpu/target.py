@@ -21,8 +21,10 @@ def capabilities(target: Target) -> Capabilities:
 
 
 def default_arch(target: Target) -> str:
-    """The level of this machine."""
-    return caps.host_level() if platform.machine().lower() in ("x86_64", "amd64") else ""
+    """The level of this machine, and what the X86 renderer uses beyond it."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return ""
+    return caps.host_arch() if target.renderer in ("", "X86") else caps.host_level()
 
 
 def probe() -> ProbeResult:

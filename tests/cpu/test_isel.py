@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from x86_machine import RENDERER, at, const, i32, lane, load, loop, param, scalar, store
+from x86_machine import at, at_level, const, i32, lane, load, loop, param, renderer, scalar, store
 
 from tinyhost.codegen.linearize import linearize
 from tinyhost.dtype import dtypes
@@ -14,12 +14,12 @@ from tinyhost_cpu.x86 import X86Ops
 
 
 def isel(*effects: UOp) -> list[UOp]:
-    return RENDERER.isel(linearize(UOp(Ops.SINK, effects)))
+    return renderer().isel(linearize(UOp(Ops.SINK, effects)))
 
 
 def select_value(value: UOp) -> UOp:
     """The instruction of a value without a program around it."""
-    return RENDERER.isel(list(value.toposort()))[-1]
+    return renderer().isel(list(value.toposort()))[-1]
 
 
 def ops_of(nodes: list[UOp]) -> list[str]:
@@ -47,7 +47,7 @@ def test_stack_of_floats_is_inserted(lanes: int) -> None:
 
 def test_displacement_is_eight_bits() -> None:
     p = param(0, dtypes.int32, 64)
-    nodes = RENDERER.isel(list(load(p, UOp(Ops.ADD, (A, i32(1)))).toposort()))
+    nodes = renderer().isel(list(load(p, UOp(Ops.ADD, (A, i32(1)))).toposort()))
     n = nodes[-1]
     assert n.arg[0] is X86Ops.MOV
     assert n.src[2].arg is dtypes.int8 and n.src[2].src[0].arg == 4
@@ -80,16 +80,118 @@ def test_no_load_moves_over_a_store() -> None:
     assert (load_at < literal_store) == (order.index(x) < order.index(first))
 
 
-def test_float_comparison_is_a_mask_never_flags() -> None:
+def test_float_comparison_is_a_mask_never_flags(level: str) -> None:
     x, y = load(F, 0), load(G, 0)
-    names = ops_of(isel(store(F, 1, (x < y).where(x, y))))
-    assert "VCMPSS" in names and "VBLENDVPS" in names and "CMP" not in names and "TEST" not in names
+    names = ops_of(isel(store(F, 1, (x < y).where(x, const(2.0, dtypes.float32)))))
+    assert "VCMPSS" in names and "CMP" not in names and "TEST" not in names
+    assert ("VBLENDMPS" if level == "x86-64-v4" else "VBLENDVPS") in names
 
 
-def test_float_gate_is_tested_as_an_integer() -> None:
+def test_float_gate_is_tested_as_an_integer(level: str) -> None:
     x, y = load(F, 0), load(G, 0)
     names = ops_of(isel(store(param(2, dtypes.int32, 8), 1, (x < y).where(A, B))))
-    assert names.index("VCMPSS") < names.index("VMOVD") < names.index("TEST") < names.index("CMOVNE")
+    if level == "x86-64-v4":
+        assert names.index("VCMPSS") < names.index("KORTESTW") < names.index("CMOVNE")
+    else:
+        assert names.index("VCMPSS") < names.index("VMOVD") < names.index("TEST") < names.index("CMOVNE")
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+@pytest.mark.parametrize("larger", [False, True])
+def test_minimum_and_maximum_are_one_instruction(lanes: int, larger: bool, level: str) -> None:
+    x, y = load(F, 0, lanes), load(G, 0, lanes)
+    less = UOp(Ops.CMPLT, (x, y))
+    names = ops_of(isel(store(F, 32, UOp(Ops.WHERE, (less, y, x) if larger else (less, x, y)), lanes)))
+    assert f"V{'MAX' if larger else 'MIN'}{'P' if lanes > 1 else 'S'}S" in names
+    assert not any(name.startswith("VCMP") for name in names)
+
+
+def test_a_comparison_with_other_readers_stays_beside_the_minimum(level: str) -> None:
+    x, y = load(F, 0, 8), load(G, 0, 8)
+    less = UOp(Ops.CMPLT, (x, y))
+    smaller = UOp(Ops.WHERE, (less, x, y))
+    names = ops_of(isel(store(F, 32, smaller, 8), store(G, 32, UOp(Ops.WHERE, (less, y + y, x)), 8)))
+    assert names.count("VMINPS") == names.count("VCMPPS") == 1
+
+
+# *** opmask registers ***
+def test_masks_of_v4_are_opmasks() -> None:
+    with at_level("x86-64-v4"):
+        a, b = load(F, 0, 16), load(G, 0, 16)
+        either = UOp(Ops.OR, (UOp(Ops.CMPLT, (a, b)), UOp(Ops.CMPNE, (a, const(0.0, dtypes.float32)))))
+        nodes = isel(store(F, 16, UOp(Ops.WHERE, (either, b, a)), 16))
+    logic = next(n for n in nodes if n.arg[0] is X86Ops.KORW)
+    assert [s.arg for s in logic.src] == [(X86Ops.VCMPPS, dtypes.bool, 16)] * 2
+    assert ops_of(nodes).count("VBLENDMPS") == 1
+
+
+def test_a_comparison_is_made_under_the_other_condition() -> None:
+    with at_level("x86-64-v4"):
+        a, b = load(F, 0, 16), load(G, 0, 16)
+        both = UOp(Ops.AND, (UOp(Ops.CMPLT, (a, b)), UOp(Ops.CMPLT, (a, const(0.0, dtypes.float32)))))
+        nodes = isel(store(F, 16, UOp(Ops.WHERE, (both, b, a)), 16))
+    first, second = (n for n in nodes if n.arg[0] is X86Ops.VCMPPS)
+    assert second.src[0] is first and "KANDW" not in ops_of(nodes)
+
+
+@pytest.mark.parametrize("src,dst,op", [
+    (dtypes.float16, dtypes.float32, "VCVTPH2PS"), (dtypes.uint8, dtypes.int32, "VPMOVZXBD"),
+    (dtypes.int32, dtypes.float32, "VCVTDQ2PS"), (dtypes.float32, dtypes.float64, "VCVTPS2PD"),
+], ids=str)
+def test_a_conversion_reads_memory(src, dst, op: str, level: str) -> None:
+    lanes = 32 // dst.itemsize
+    value = UOp(Ops.CAST, (load(param(2, src, 64), 0, lanes),), dst)
+    names = ops_of(isel(store(param(3, dst, 64), 0, value, lanes)))
+    assert names[-2] == op and names.count("VMOVUPS") + names.count("VMOVDQU") == 1
+    narrow = UOp(Ops.CAST, (load(param(2, src, 64), 0, 2),), dst)  # would read behind two elements
+    if dst.itemsize == 4:
+        assert len(isel(store(param(3, dst, 64), 0, narrow, 2))) > len(names)
+
+
+def test_zero_where_a_mask_is_off_costs_no_register() -> None:
+    with at_level("x86-64-v4"):
+        a, b = load(F, 0, 16), load(G, 0, 16)
+        names = ops_of(isel(store(F, 16, UOp(Ops.WHERE, (UOp(Ops.CMPLT, (a, b)), a, const(0.0, dtypes.float32))), 16)))
+    assert names[-3:] == ["VCMPPS", "VMOVUPS", "VMOVUPS"] and "ZERO" not in names
+
+
+@pytest.mark.parametrize("uses", [1, 2])
+def test_a_broadcast_scalar_is_memory_for_one_reader(uses: int) -> None:
+    """Two readers share one load: the load ports would be the limit."""
+    with at_level("x86-64-v4"):
+        scalar_load, vector = load(G, 3), load(F, 0, 16) + load(F, 16, 16)
+        total = vector
+        for _ in range(uses):
+            total = UOp(Ops.MULACC, (scalar_load, vector, total))
+        nodes = isel(store(G, 16, total, 16))
+    names = ops_of(nodes)
+    assert names.count("VBROADCASTSS") == uses - 1
+    sizes = [s for n in nodes if n.arg[0].name.startswith("VFMADD") for s in n.src if s.tag == "broadcast"]
+    assert len(sizes) == 2 - uses
+
+
+def test_arithmetic_merges_where_a_mask_says() -> None:
+    """A sum over what is selected, and a selected sum, are one masked instruction each."""
+    with at_level("x86-64-v4"):
+        a, b, c = load(F, 0, 16), load(G, 0, 16), load(F, 16, 16)
+        less = UOp(Ops.CMPLT, (a, b))
+        total = UOp(Ops.WHERE, (less, UOp(Ops.MULACC, (a, b, c)), c))
+        product = UOp(Ops.WHERE, (less, const(0.0, dtypes.float32), a * b))
+        nodes = isel(store(F, 32, total, 16), store(G, 32, product, 16))
+    fma = next(n for n in nodes if n.arg[0] is X86Ops.VFMADD231PS)
+    assert fma.src[1].arg == (X86Ops.VCMPPS, dtypes.bool, 16)
+    times = next(n for n in nodes if n.arg[0] is X86Ops.VMULPS)
+    assert times.src[0].arg[0] is X86Ops.ZEROING and "KNOTW" in ops_of(nodes)
+    assert not any("BLEND" in name for name in ops_of(nodes))
+
+
+def test_a_shuffle_merges_where_a_mask_says() -> None:
+    order = UOp(Ops.STACK, tuple(UOp(Ops.CONST, (), i ^ 4) for i in range(16)))
+    mask = UOp(Ops.STACK, tuple(UOp(Ops.CONST, (), bool(i & 4)) for i in range(16)))
+    with at_level("x86-64-v4"):
+        a, b = load(F, 0, 16), load(G, 0, 16)
+        names = ops_of(isel(store(F, 32, UOp(Ops.WHERE, (mask, UOp(Ops.INDEX, (b, order)), a)), 16)))
+    assert names[-2:] == ["VSHUFF32X4", "VMOVUPS"] and names.count("VMOVUPS") == 3
 
 
 def test_multiply_accumulate_takes_memory() -> None:
@@ -133,7 +235,7 @@ def test_loop_with_known_bound_has_no_guard() -> None:
     assert names.count("CMP") == 1 and "JGE" not in names
     r = loop(scalar("n", 0, 8, 2), 0)
     names = ops_of(isel(UOp(Ops.END, (store(F, r, const(0.0, dtypes.float32)), r))))
-    assert names.count("CMP") == 2 and "JGE" in names
+    assert names.count("CMP") == 1 and names.index("TEST") + 1 == names.index("JLE")
 
 
 def test_unselectable_op_is_an_error() -> None:

@@ -58,6 +58,39 @@ def test_renderer_is_its_target() -> None:
     assert again.target == renderer.target and again.caps.vector_bytes == 32 and again.caps.fma
 
 
+def test_v4_has_wider_registers_and_more_of_them() -> None:
+    """All five features of the level, or none of its code."""
+    r = X86Renderer(Target("CPU", "X86", "x86-64-v4"))
+    assert (r.caps.vector_bytes, r.caps.vector_registers, r.caps.masked) == (64, 32, True)
+    assert [len(c.order) for c in r.env.classes] == [15, 32, 7]
+    less = X86Renderer(Target("CPU", "X86", "x86-64-v4,-avx512dq"))
+    assert (less.caps.vector_bytes, less.caps.vector_registers, less.level.evex) == (32, 16, False)
+    assert [len(c.order) for c in less.env.classes] == [15, 16]
+
+
+def test_what_exists_at_v4() -> None:
+    r = X86Renderer(Target("CPU", "X86", "x86-64-v4"))
+    assert r.supports(Ops.ADD, dtypes.float32, 16) and not r.supports(Ops.ADD, dtypes.float32, 32)
+    assert r.supports(Ops.ADD, dtypes.float16, 16) and not r.supports(Ops.ADD, dtypes.float16, 32)
+    assert r.supports(Ops.XOR, dtypes.bool, 64) and r.supports(Ops.MAX, dtypes.int8, 64)
+    assert r.supports_cast(dtypes.int64, dtypes.float64, 8) and r.supports_cast(dtypes.float32, dtypes.uint64, 8)
+    assert not r.supports_cast(dtypes.float32, dtypes.float64, 16)
+    assert not r.supports_cast(dtypes.bool, dtypes.int32, 32)
+
+
+def test_the_default_arch_names_what_is_used_beyond_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the key of a program on disk differs where a processor lacks the feature."""
+    v4 = caps.level_features("x86-64-v4")
+    for features, want in (
+        (v4 | {"avx512vbmi", "avx512_vnni"}, "x86-64-v4,+avx512vbmi"),
+        (v4, "x86-64-v4"),
+        (caps.level_features("x86-64-v3") | {"avx512vbmi"}, "x86-64-v3"),
+    ):
+        monkeypatch.setattr(caps, "host_features", lambda features=features: features)
+        assert caps.host_arch() == want
+        assert caps.level_of(caps.parse_arch(want)).byte_permutes == ("vbmi" in want)
+
+
 def test_what_exists() -> None:
     r = X86Renderer(Target("CPU", "X86", "x86-64-v3"))
     assert r.supports(Ops.ADD, dtypes.float32, 8) and not r.supports(Ops.ADD, dtypes.float32, 16)

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from x86_machine import NUMPY, RENDERER, const, i32, load, loop, param, run, store
+from x86_machine import NUMPY, const, i32, load, loop, param, renderer, run, store, widest
 
 from tinyhost.dtype import DType, dtypes
 from tinyhost.ops import Ops
@@ -14,6 +14,7 @@ from tinyhost.uop import UOp
 from tinyhost.uop.semantics import cast_np, evaluate_np, from_storage_np, to_storage_np
 
 ROWS = 4
+pytestmark = pytest.mark.usefixtures("level")
 BINARY = [Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ]
 UNARY = [Ops.SQRT, Ops.TRUNC, Ops.NEG, Ops.RECIPROCAL]
 POOL = [dtypes.float32, dtypes.float32, dtypes.int32, dtypes.float64, dtypes.int64, dtypes.int8, dtypes.uint8]
@@ -26,12 +27,12 @@ class Program:
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
         self.data = np.random.default_rng(seed)
-        self.width = self.rng.choice([2, 4, 8])
+        self.width = self.rng.choice([2, 4, 8, 16, 16, 32, 64] if widest() > 32 else [2, 4, 8])
         self.row = loop(ROWS, 0)
         self.inputs: list[np.ndarray] = []
         self.params: list[UOp] = []
         self.nodes: list[tuple[UOp, np.ndarray]] = []
-        self.wide = {d: d.itemsize * self.width <= 32 for d in POOL}
+        self.wide = {d: d.itemsize * self.width <= widest() for d in POOL}
 
     def array(self, dtype: DType, count: int) -> np.ndarray:
         if dtype is dtypes.bool:
@@ -71,12 +72,12 @@ class Program:
         getattr(
             self,
             self.rng.choice(
-                ["binary", "binary", "binary", "unary", "cast", "where", "mulacc", "extract", "shuffle", "build"]
+                [*["binary"] * 3, "unary", "cast", "where", "mulacc", "extract", "shuffle", "merge", "build"]
             ),
         )()
 
     def allowed(self, op: Ops, dtype: DType, *values: np.ndarray) -> bool:
-        return RENDERER.supports(op, dtype, max(v.shape[1] for v in values))
+        return renderer().supports(op, dtype, max(v.shape[1] for v in values))
 
     def binary(self) -> None:
         op = self.rng.choice(BINARY)
@@ -95,7 +96,7 @@ class Program:
     def cast(self) -> None:
         a, x = self.pick()
         dtype = self.rng.choice([d for d in POOL if self.wide[d] or x.shape[1] == 1])
-        if dtype is not a.dtype and RENDERER.supports_cast(a.dtype, dtype, x.shape[1]):
+        if dtype is not a.dtype and renderer().supports_cast(a.dtype, dtype, x.shape[1]):
             self.keep(UOp(Ops.CAST, (a,), dtype), cast_np(x, a.dtype, dtype))
 
     def where(self) -> None:
@@ -127,6 +128,36 @@ class Program:
         if x.shape[1] > 1 and a.dtype is not dtypes.bool:
             order = [self.rng.randrange(self.width) for _ in range(self.width)]
             self.keep(UOp(Ops.INDEX, (a, UOp(Ops.STACK, tuple(UOp(Ops.CONST, (), i) for i in order)))), x[:, order])
+
+    def merge(self) -> None:
+        """A shuffle, a sum or a product that only a WHERE reads."""
+        (c, z), (a, x), (b, y) = self.pick(dtypes.bool), self.pick(), self.pick()
+        if z.shape[1] == 1 or a.dtype is dtypes.bool or b.dtype is not a.dtype or c.is_const:
+            return
+        (d, w), op = self.pick(a.dtype), self.rng.choice([Ops.ADD, Ops.MUL, Ops.SUB, Ops.MULACC])
+        if self.rng.random() < 0.6:
+            if not self.allowed(op, a.dtype, x, y, z, w) or op is Ops.MULACC and not a.dtype.is_float:
+                return
+            if op is Ops.MULACC and a.dtype.itemsize == 2:
+                return
+            srcs, values = ((a, d, b), (x, w, y)) if op is Ops.MULACC else ((a, d), (x, w))
+            arm, value = UOp(op, srcs), evaluate_np(op, a.dtype, *np.broadcast_arrays(*values))
+            if not any(s.shape for s in srcs):
+                return
+            b, y = self.rng.choice([(b, y), (const(0, a.dtype), np.zeros_like(x[:, :1]))])
+            pair = (arm, b), (value, y)
+            picked, chosen = pair if self.rng.random() < 0.5 else (pair[0][::-1], pair[1][::-1])
+            self.keep(UOp(Ops.WHERE, (c, *picked)), np.where(z, *chosen))
+            return
+        if x.shape[1] == 1:
+            return
+        kind = self.rng.choice([1, 2, 4, 0])
+        order = [i ^ kind if kind and kind < self.width else self.rng.randrange(self.width) for i in range(self.width)]
+        shuffled = UOp(Ops.INDEX, (a, UOp(Ops.STACK, tuple(UOp(Ops.CONST, (), i) for i in order))))
+        if self.rng.random() < 0.5:
+            self.keep(UOp(Ops.WHERE, (c, shuffled, b)), np.where(z, x[:, order], y))
+        else:
+            self.keep(UOp(Ops.WHERE, (c, b, shuffled)), np.where(z, y, x[:, order]))
 
     def build(self) -> None:
         a, x = self.pick()

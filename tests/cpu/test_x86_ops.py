@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from x86_machine import NUMPY, RENDERER, const, lane, load, loop, param, run, store
+from x86_machine import LEVELS, NUMPY, RENDERERS, const, lane, load, loop, param, renderer, run, store, widest
 
 from tinyhost.dtype import DType, dtypes
 from tinyhost.ops import GroupOp, Ops
@@ -13,7 +13,8 @@ from tinyhost.uop.semantics import carrier_np, cast_np, evaluate_np, from_storag
 from tinyhost_cpu.x86.caps import DTYPES
 
 N = 64
-LANES = (1, 2, 4, 8, 16, 32)
+LANES = (1, 2, 4, 8, 16, 32, 64)
+pytestmark = pytest.mark.usefixtures("level")
 ALL = sorted(DTYPES)
 INTS = [d for d in ALL if d.is_int]
 SPECIAL = (
@@ -93,15 +94,22 @@ def check(got: np.ndarray, want: np.ndarray, inputs: list[np.ndarray]) -> None:
 
 
 def claimed(op: Ops, dtype: DType) -> list[int]:
-    return [n for n in LANES if n * dtype.itemsize <= 32 and RENDERER.supports(op, dtype, n)]
+    return [n for n in LANES if n * dtype.itemsize <= widest() and renderer().supports(op, dtype, n)]
 
 
 UNARY = [Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL, Ops.NEG]
 BINARY = [Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ]
-CASES = [(op, d, n) for op in UNARY + BINARY for d in ALL for n in claimed(op, d)]
+CASES = [
+    (level, op, d, n)
+    for level in LEVELS
+    for op in UNARY + BINARY
+    for d in ALL
+    for n in LANES
+    if RENDERERS[level].supports(op, d, n)
+]
 
 
-@pytest.mark.parametrize("op,dtype,lanes", CASES, ids=lambda x: str(x))
+@pytest.mark.parametrize("level,op,dtype,lanes", CASES, ids=lambda x: str(x), indirect=["level"])
 def test_op(op: Ops, dtype: DType, lanes: int) -> None:
     arity = 1 if op in UNARY else 2
     inputs = [values(dtype, seed) for seed in range(arity)]
@@ -111,9 +119,10 @@ def test_op(op: Ops, dtype: DType, lanes: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "op,dtype,lanes",
-    [c for c in CASES if c[0] in BINARY and c[1] is not dtypes.bool and c[2] in (1, 8)],
+    "level,op,dtype,lanes",
+    [c for c in CASES if c[1] in BINARY and c[2] is not dtypes.bool and c[3] in (1, 8, 16)],
     ids=lambda x: str(x),
+    indirect=["level"],
 )
 def test_op_with_a_literal(op: Ops, dtype: DType, lanes: int) -> None:
     x = values(dtype, 3)
@@ -156,7 +165,7 @@ def test_where_of_a_comparison(dtype: DType, compared: DType) -> None:
     for op in GroupOp.Comparison:
         want = np.where(evaluate_np(op, compared, x, y), a, b)
         for lanes in claimed(Ops.WHERE, dtype):
-            if lanes * compared.itemsize <= 32 and RENDERER.supports(op, compared, lanes):
+            if lanes * compared.itemsize <= widest() and renderer().supports(op, compared, lanes):
                 got = execute(
                     lambda c, d, p, q: UOp(Ops.WHERE, (UOp(op, (c, d)), p, q)),
                     [compared, compared, dtype, dtype],
@@ -177,7 +186,7 @@ def test_shifts(dtype: DType) -> None:
         for lanes in claimed(op, dtype):
             got = execute(lambda a, b: UOp(op, (a, b)), [dtype, dtype], dtype, lanes, [x, counts])
             check(got, evaluate_np(op, dtype, x, counts), [x, counts])
-        for lanes in [n for n in LANES if n * dtype.itemsize <= 32]:
+        for lanes in [n for n in LANES if n * dtype.itemsize <= widest()]:
             for count in (0, 1, 3, bits - 1, bits, bits + 3):
                 c = np.full(N, count).astype(NUMPY[dtype])
                 got = execute(lambda a: UOp(op, (a, const(count, dtype))), [dtype], dtype, lanes, [x])
@@ -192,6 +201,29 @@ def test_shift_counts_of_another_width(dtype: DType) -> None:
         for lanes in [n for n in claimed(op, dtype) if n <= 8]:
             got = execute(lambda a, b: UOp(op, (a, b)), [dtype, dtypes.uint32], dtype, lanes, [x, counts])
             check(got, evaluate_np(op, dtype, x, counts.astype(NUMPY[dtype])), [x, counts])
+
+
+@pytest.mark.parametrize("dtype", INTS, ids=str)
+def test_pairs_of_bitwise_operations(dtype: DType) -> None:
+    """outer(inner(a, b), c), the inner one on either side; with a literal and a scalar among the operands."""
+    a, b, c = (values(dtype, s) for s in range(3))
+    lanes = 16 // dtype.itemsize
+    literal, memory = const(90, dtype), load(param(4, dtype, N), 5)
+    for outer in (Ops.AND, Ops.OR, Ops.XOR):
+        for inner in (Ops.AND, Ops.OR, Ops.XOR):
+            for swap in (False, True):
+
+                def pair(x: UOp, y: UOp, z: UOp) -> UOp:
+                    first = UOp(inner, (x, y))
+                    return UOp(outer, (z, first) if swap else (first, z))
+
+                inside = evaluate_np(inner, dtype, a, b)
+                got = execute(pair, [dtype] * 3, dtype, lanes, [a, b, c])
+                check(got, evaluate_np(outer, dtype, inside, c), [a, b, c])
+                got = execute(lambda x, y, z: pair(x, y, literal), [dtype] * 3, dtype, lanes, [a, b, c])
+                check(got, evaluate_np(outer, dtype, inside, np.full(N, 90).astype(a.dtype)), [a, b, c])
+                got = execute(lambda x, y, z, w: pair(x, y, memory), [dtype] * 4, dtype, lanes, [a, b, c, c])
+                check(got, evaluate_np(outer, dtype, inside, np.full(N, c[5])), [a, b, c])
 
 
 @pytest.mark.parametrize("dtype", INTS, ids=str)
@@ -229,7 +261,7 @@ def test_cast(src: DType, dst: DType) -> None:
     x = values(src, 8)
     want = cast_np(x, src, dst)
     for lanes in [
-        n for n in LANES if n * max(src.itemsize, dst.itemsize) <= 32 and RENDERER.supports_cast(src, dst, n)
+        n for n in LANES if n * max(src.itemsize, dst.itemsize) <= widest() and renderer().supports_cast(src, dst, n)
     ]:
         check(execute(lambda a: UOp(Ops.CAST, (a,), dst), [src], dst, lanes, [x]), want, [x])
 
@@ -266,7 +298,7 @@ def test_broadcast_of_scalars(dtype: DType) -> None:
 def test_stack_and_lanes(dtype: DType) -> None:
     """Lanes go into scalars and back, in reverse order."""
     x = values(dtype, 2)
-    for lanes in [n for n in LANES[1:] if n * dtype.itemsize <= 32]:
+    for lanes in [n for n in LANES[1:] if n * dtype.itemsize <= widest()]:
 
         def build(v: UOp, n: int = lanes) -> UOp:
             order = UOp(Ops.STACK, tuple(UOp(Ops.CONST, (), n - 1 - i) for i in range(n)))

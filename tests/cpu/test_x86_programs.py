@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from x86_machine import assemble, at, call, const, i32, lane, load, loop, param, run, scalar, store
+from x86_machine import (
+    assemble,
+    at,
+    call,
+    const,
+    i32,
+    lane,
+    listing,
+    load,
+    loop,
+    param,
+    renderer,
+    run,
+    scalar,
+    store,
+    widest,
+)
 
+from tinyhost.codegen.memory import STREAMED
 from tinyhost.dtype import dtypes
 from tinyhost.ops import AddrSpace, AxisType, Ops
 from tinyhost.uop import ParamArg, UOp
 
 f32 = dtypes.float32
+pytestmark = pytest.mark.usefixtures("level")
 
 
 def register(slot: int, dtype=f32, size: int = 1) -> UOp:
@@ -178,7 +196,7 @@ def test_gated_scalar_load_and_store(dtype, numpy_type) -> None:
     assert y.tolist() == x[:9].tolist() + np.ones(7, numpy_type).tolist()
 
 
-@pytest.mark.parametrize("lanes", [2, 4, 8])
+@pytest.mark.parametrize("lanes", [2, 4, 8, 16, 32])
 @pytest.mark.parametrize(
     "dtype,numpy_type",
     [
@@ -188,25 +206,27 @@ def test_gated_scalar_load_and_store(dtype, numpy_type) -> None:
         (dtypes.int64, np.int64),
         (dtypes.uint8, np.uint8),
         (dtypes.float16, np.float16),
+        (dtypes.bool, np.bool_),
     ],
     ids=str,
 )
 def test_lane_masks(dtype, numpy_type, lanes: int) -> None:
     """A remainder: lanes behind the limit are neither read nor written."""
-    if dtype.itemsize * lanes > 32:
+    if max(dtype.itemsize, 4) * lanes > widest():  # the lane numbers are int32
         return
     n, limit = 32, 13
     out, src, r = param(0, dtype, n), param(1, dtype, n), loop(n // lanes, 0)
     start = mul(r, lanes)
     steps = UOp(Ops.STACK, tuple(i32(i) for i in range(lanes)))
     inside = UOp(Ops.ADD, (start, steps)) < i32(limit)
-    alt = UOp(Ops.STACK, (const(5, dtype),) * lanes)
+    other = True if dtype is dtypes.bool else 5
+    alt = UOp(Ops.STACK, (const(other, dtype),) * lanes)
     value = load(src, start, lanes, alt, inside)
-    x, y = (np.arange(n) + 1).astype(numpy_type), np.zeros(n, numpy_type)
+    x, y = (np.arange(n) % (2 if dtype is dtypes.bool else 99)).astype(numpy_type), np.zeros(n, numpy_type)
     run([end(store(out, start, value, lanes, inside), r)], [y, x])
     assert y.tolist() == x[:limit].tolist() + [0] * (n - limit)
     run([end(store(out, start, value, lanes), r)], [y, x])
-    assert y.tolist() == x[:limit].tolist() + [5] * (n - limit)
+    assert y.tolist() == x[:limit].tolist() + [other] * (n - limit)
 
 
 def test_vector_load_with_a_scalar_gate() -> None:
@@ -248,9 +268,7 @@ def test_if_skips_its_body() -> None:
         UOp(Ops.ENDIF, (test,)),
         store(out, 1, flag),
     ]
-    from x86_machine import RENDERER
-
-    code = bytes.fromhex(RENDERER.render([*code_list, UOp(Ops.SINK, (body,))]))
+    code = bytes.fromhex(renderer().render([*code_list, UOp(Ops.SINK, (body,))]))
     for n, want in ((3, [42, 3]), (7, [0, 7])):
         x = np.zeros(4, np.int32)
         call(code, [x], [n])
@@ -285,6 +303,31 @@ def test_more_vectors_than_registers(live: int) -> None:
     x, y = np.random.default_rng(2).integers(-50, 50, 8 * live).astype(np.float32), np.zeros(8 * live, np.float32)
     run([store(out, 8 * i, v * total, 8) for i, v in enumerate(xs)], [y, x])
     assert (y.reshape(live, 8) == x.reshape(live, 8) * x.reshape(live, 8).sum(0)).all()
+
+
+@pytest.mark.parametrize("live", [5, 20])
+def test_more_masks_than_registers(live: int) -> None:
+    """Comparisons with ``live`` thresholds, all of them used twice, the first one last."""
+    lanes = widest() // 4
+    out, src = param(0, f32, live * lanes), param(1, f32, lanes)
+    x = load(src, 0, lanes)
+    masks = [UOp(Ops.CMPLT, (x, const(float(i), f32))) for i in range(live)]
+    parity = masks[0]
+    for m in masks[1:]:
+        parity = UOp(Ops.XOR, (parity, m))
+    stores = []
+    for i, m in reversed(list(enumerate(masks))):
+        chosen = UOp(Ops.WHERE, (UOp(Ops.AND, (m, parity)), const(float(i + 1), f32), x))
+        stores.append(store(out, i * lanes, chosen, lanes))
+    code = assemble(UOp(Ops.GROUP, tuple(stores)))
+    values = np.random.default_rng(live).uniform(-1, live, lanes).astype(np.float32)
+    y = np.zeros((live, lanes), np.float32)
+    call(code, [y, values])
+    below = values[None] < np.arange(live)[:, None]
+    odd = below.sum(0) % 2 == 1
+    assert (y == np.where(below & odd, np.arange(1, live + 1)[:, None], values)).all()
+    if widest() == 64:
+        assert ("kmovq [rsp" in listing(code)) == (live > 7)
 
 
 def test_more_integers_than_registers() -> None:
@@ -370,6 +413,34 @@ def test_where_with_nan_condition() -> None:
             assert y.tolist() == np.where(want, 10.0, -1.0).tolist()
 
 
+@pytest.mark.parametrize("lanes", [2, 4, 8, 16])
+@pytest.mark.parametrize(
+    "dtype,numpy_type",
+    [
+        (f32, np.float32),
+        (dtypes.int32, np.int32),
+        (dtypes.float64, np.float64),
+        (dtypes.int64, np.int64),
+        (dtypes.int16, np.int16),
+        (dtypes.uint8, np.uint8),
+    ],
+    ids=str,
+)
+def test_where_of_literals(dtype, numpy_type, lanes: int) -> None:
+    if lanes * dtype.itemsize > widest():
+        return
+    rng = np.random.default_rng(lanes)
+    for pattern in (rng.integers(0, 2, lanes).astype(bool), np.arange(lanes) % 2 == 1, np.arange(lanes) % 8 > 3):
+        out, a, b = (param(i, dtype, lanes) for i in range(3))
+        mask = UOp(Ops.STACK, tuple(UOp(Ops.CONST, (), bool(p)) for p in pattern))
+        code = assemble(store(out, 0, UOp(Ops.WHERE, (mask, load(a, 0, lanes), load(b, 0, lanes))), lanes))
+        x, y, z = (rng.integers(0, 100, lanes).astype(numpy_type) for _ in range(3))
+        call(code, [z, x, y])
+        assert (z == np.where(pattern, x, y)).all()
+        if dtype.itemsize >= 4 and lanes * dtype.itemsize >= 16:
+            assert "blendv" not in listing(code)
+
+
 def test_shuffles_cross_halves() -> None:
     out, src = param(0, f32, 8), param(1, f32, 8)
     x = np.arange(8, dtype=np.float32)
@@ -395,6 +466,80 @@ def test_horizontal_sum() -> None:
     assert y[0] == 28
 
 
+# *** gathers ***
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+@pytest.mark.parametrize(
+    "dtype,numpy_type",
+    [(f32, np.float32), (dtypes.float64, np.float64), (dtypes.int32, np.int32), (dtypes.uint64, np.uint64)],
+    ids=str,
+)
+@pytest.mark.parametrize("step,factor", [(0, 1), (3, 1), (4, 2)])
+def test_lanes_of_a_vector_as_indices(dtype, numpy_type, lanes: int, step: int, factor: int, level: str) -> None:
+    """out[i] = table[5 + row * 7 + index[i] * factor + i * step], also with a store between loads and use."""
+    if lanes * dtype.itemsize > widest():
+        return
+    rows = 3
+    out, table, index = param(0, dtype, rows * lanes), param(1, dtype, 400), param(2, dtypes.int32, rows * lanes)
+    row = loop(rows, 0)
+    vector = load(index, mul(row, lanes), lanes)
+    base = add(mul(row, 7), i32(5))
+    parts = []
+    for i in range(lanes):
+        part = lane(vector, i)
+        part = mul(part, factor) if factor > 1 else part
+        parts.append(load(table, add(base, part, i32(i * step)) if step else add(base, part)))
+    code = assemble(end(store(out, mul(row, lanes), UOp(Ops.STACK, tuple(parts)), lanes), row))
+    assert ("gather" in listing(code)) == (level == "x86-64-v4" and factor * dtype.itemsize <= 8)
+    rng = np.random.default_rng(lanes)
+    x = rng.integers(0, 1000, 400).astype(numpy_type)
+    at_ = rng.integers(0, 100, (rows, lanes)).astype(np.int32)
+    y = np.zeros((rows, lanes), numpy_type)
+    call(code, [y, x, at_])
+    want = x[5 + 7 * np.arange(rows)[:, None] + at_ * factor + np.arange(lanes) * step]
+    assert (y == want).all()
+
+
+def test_a_gather_does_not_move_over_a_store(level: str) -> None:
+    table, index = param(0, f32, 32), param(1, dtypes.int32, 8)
+    vector = load(index, 0, 8)
+    parts = [load(table, lane(vector, i)) for i in range(8)]
+    clear = UOp(Ops.STORE, (at(after(table, *parts), 0, 8), UOp(Ops.STACK, (const(0.0, f32),) * 8)))
+    late = UOp(Ops.STORE, (at(after(table, clear), 16, 8), UOp(Ops.STACK, tuple(parts))))
+    x, where = np.arange(1, 33, dtype=np.float32), np.arange(8, dtype=np.int32)[::-1].copy()
+    run([late], [x, where])
+    assert x[:8].tolist() == [0] * 8 and x[16:24].tolist() == [8, 7, 6, 5, 4, 3, 2, 1]
+
+
+# *** stores past the caches ***
+@pytest.mark.parametrize("dtype,numpy_type", [(f32, np.float32), (dtypes.int32, np.int32)], ids=str)
+@pytest.mark.parametrize("offset", [0, 4, 16])
+def test_streamed_stores_where_pointers_are_aligned(dtype, numpy_type, offset: int) -> None:
+    """Eight outputs, two of them streamed, the last one passed on the stack and ``offset`` bytes off alignment."""
+    lanes = widest() // 4
+    n = 4 * lanes
+    outs, src, r = [param(i, dtype, n) for i in range(8)], param(9, dtype, n), loop(4, 0)
+    i = mul(r, lanes)
+    stores = [store(o, i, load(src, i, lanes) + const(k, dtype), lanes) for k, o in enumerate(outs)]
+    stores = [s.replace(tag=STREAMED) if k in (0, 7) else s for k, s in enumerate(stores)]
+    code = assemble(end(UOp(Ops.GROUP, tuple(stores)), r))
+    text = listing(code)
+    assert text.count("vmovnt") == 2 and text.count("sfence") == 1 and text.count("ret") == 2
+    buffers = []
+    for k in range(8):
+        raw = np.zeros(4 * n + 128, np.uint8)
+        start = -raw.ctypes.data % 64 + (offset if k == 7 else 0)
+        buffers.append(raw[start : start + 4 * n].view(numpy_type))
+    x = np.arange(n).astype(numpy_type)
+    call(code, [*buffers, x])
+    for k, b in enumerate(buffers):
+        assert (b == x + numpy_type(k)).all()
+
+
+def test_narrow_stores_are_not_streamed() -> None:
+    code = assemble(store(param(0, f32, 2), 0, load(param(1, f32, 2), 0, 2), 2).replace(tag=STREAMED))
+    assert "vmovnt" not in listing(code) and "sfence" not in listing(code)
+
+
 # *** the caller's state ***
 def test_mxcsr_is_set_and_given_back() -> None:
     """A caller that flushes denormals gets them from the kernel all the same, and keeps its own setting."""
@@ -418,16 +563,14 @@ def test_mxcsr_is_set_and_given_back() -> None:
 
 
 def test_listing_is_what_is_encoded() -> None:
-    from x86_machine import RENDERER, listing
-
     from tinyhost.codegen.linearize import linearize
 
     r = loop(8, 0)
     uops = linearize(
         UOp(Ops.SINK, (end(store(param(0, f32, 64), mul(r, 8), load(param(1, f32, 64), mul(r, 8), 8), 8), r),))
     )
-    ours = [line.split()[0] for line in RENDERER.listing(uops).splitlines() if not line.endswith(":")]
-    theirs = [line.split()[2] for line in listing(bytes.fromhex(RENDERER.render(uops))).splitlines()]
+    ours = [line.split()[0] for line in renderer().listing(uops).splitlines() if not line.endswith(":")]
+    theirs = [line.split()[2] for line in listing(bytes.fromhex(renderer().render(uops))).splitlines()]
     assert ours == theirs
 
 

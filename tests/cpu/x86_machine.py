@@ -1,23 +1,33 @@
-"""Runs linear programs as machine code: renders, loads into executable memory, calls through ctypes."""
+"""Runs linear programs as machine code: renders, loads into executable memory, calls through ctypes.
+
+Code is for the level that ``at_level`` chose, x86-64-v3 without it.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tinyhost.codegen.linearize import linearize
 from tinyhost.dtype import DType, dtypes
 from tinyhost.ops import AddrSpace, AxisType, Ops
 from tinyhost.target import Target
 from tinyhost.uop import ParamArg, UOp
+from tinyhost_cpu.x86.caps import host_features, level_features
 from tinyhost_cpu.x86.renderer import X86Renderer
 
-RENDERER = X86Renderer(Target("CPU", "X86", "x86-64-v3"))
-RENDERER.checked = True
+LEVELS = ("x86-64-v3", "x86-64-v4")
+RENDERERS = {level: X86Renderer(Target("CPU", "X86", level)) for level in LEVELS}
+for _renderer in RENDERERS.values():
+    _renderer.checked = True
+RENDERER = RENDERERS["x86-64-v3"]
+_chosen = ["x86-64-v3"]
 NUMPY = {
     dtypes.bool: np.bool_,
     dtypes.int8: np.int8,
@@ -35,8 +45,30 @@ NUMPY = {
 }
 
 
+@contextmanager
+def at_level(level: str) -> Iterator[None]:
+    """Assemble for ``level`` inside the block."""
+    _chosen.append(level)
+    try:
+        yield
+    finally:
+        _chosen.pop()
+
+
+def renderer() -> X86Renderer:
+    """The renderer of the chosen level; its allocations are checked."""
+    return RENDERERS[_chosen[-1]]
+
+
+def widest() -> int:
+    """Bytes of a vector register at the chosen level."""
+    return renderer().caps.vector_bytes
+
+
 def call(code: bytes, buffers: Sequence[np.ndarray], scalars: Sequence[int] = ()) -> None:
     """Call ``code`` with pointers to ``buffers`` and then ``scalars``."""
+    if missing := sorted(level_features(_chosen[-1]) - host_features()):
+        pytest.skip(f"code for {_chosen[-1]} was assembled, but this processor lacks {', '.join(missing)} to run it")
     area = mmap.mmap(-1, -(-len(code) // 4096) * 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     area.write(code)
     pin = ctypes.c_char.from_buffer(area)
@@ -85,7 +117,7 @@ def lane(vector: UOp, i: int) -> UOp:
 
 def assemble(*effects: UOp) -> bytes:
     """Machine code of the program with these effects."""
-    return bytes.fromhex(RENDERER.render(linearize(UOp(Ops.SINK, effects))))
+    return bytes.fromhex(renderer().render(linearize(UOp(Ops.SINK, effects))))
 
 
 def run(effects: Sequence[UOp], buffers: Sequence[np.ndarray], scalars: Sequence[int] = ()) -> bytes:
@@ -96,4 +128,4 @@ def run(effects: Sequence[UOp], buffers: Sequence[np.ndarray], scalars: Sequence
 
 
 def listing(code: bytes) -> str:
-    return RENDERER.compiler.disassemble(code)
+    return renderer().compiler.disassemble(code)

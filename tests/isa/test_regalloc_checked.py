@@ -58,7 +58,7 @@ def test_a_user_does_not_pay_for_the_proof(faulty: None) -> None:
 
 def test_every_compiled_kernel_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     check, allocated, checked = RUN.check, [], []
-    run = sys.modules["tinyhost.renderer.isa.framework"].run  # what every own renderer calls
+    run = sys.modules["tinyhost.renderer.isa.regalloc"].run  # what every own renderer calls
 
     def count_check(function: object, env: object, allocation: object) -> None:
         checked.append(function)
@@ -69,7 +69,7 @@ def test_every_compiled_kernel_is_checked(monkeypatch: pytest.MonkeyPatch) -> No
         return run(function, *rest)
 
     monkeypatch.setattr(RUN, "check", count_check)
-    monkeypatch.setattr("tinyhost.renderer.isa.framework.run", count_run)
+    monkeypatch.setattr("tinyhost.renderer.isa.regalloc.run", count_run)
     for ast, _ in (kernels.add(64), kernels.matmul(16, 16, 16)):
         to_program(ast, RENDERER)
     assert len(allocated) == 2 and checked == allocated

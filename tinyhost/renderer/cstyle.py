@@ -238,6 +238,10 @@ class CStyleRenderer(Renderer):
         """A value in the form it has in memory."""
         return value
 
+    def assignment(self, place: str, value: str, u: UOp) -> str:
+        """The statement of an ungated STORE."""
+        return f"{place} = {value};"
+
 
 def float_to_int_edges(src: DType, dst: DType) -> tuple[float, float]:
     """(first float too large, largest float at or below which values are too small) for a conversion to int."""
@@ -352,7 +356,7 @@ class _Writer:
         value = self.names[u.src[1]]
         whole = _storage(place.src[0]) in self.registers
         value = self.r.register_value(value, u.src[1], n) if whole else self.r.store_value(value, u.src[1], n)
-        text = f"{self.names[place]} = {value};"
+        text = self.r.assignment(self.names[place], value, u)
         self.line(text if len(u.src) == 2 else f"if ({self.names[u.src[2]]}) {{ {text} }}")
 
     def range(self, u: UOp) -> None:

@@ -1,14 +1,15 @@
 """What an x86-64 processor can do: feature levels, detection, and the Capabilities of a target.
 
 The arch field is ``level[,+-feature]*``: "x86-64-v3", "x86-64-v3,-fma" or "" for what this machine has. Detection reads
-/proc/cpuinfo and, where that is absent, gives an error that asks for the level. This back end's floor is x86-64-v3: it
-emits VEX-encoded vector instructions only.
+/proc/cpuinfo and, where that is absent, gives an error that asks for the level. This back end's floor is x86-64-v3;
+with all features of x86-64-v4 it uses 512-bit registers, 32 of them, and opmask registers (``Level``).
 """
 
 from __future__ import annotations
 
 import functools
 import platform
+from dataclasses import dataclass
 from pathlib import Path
 
 from tinyhost.capabilities import Capabilities
@@ -25,8 +26,28 @@ LEVELS: dict[str, frozenset[str]] = {
 }
 NEEDED = frozenset({"avx", "avx2", "bmi2", "f16c", "fma", "cmov"})
 MAX_BUFFERS = 256  # arguments of one kernel; ctypes refuses a call of more than 1,024
-SUPPORTED_LEVELS = ("x86-64-v3", "x86-64-v4")
+EXTRAS = frozenset({"avx512vbmi"})  # beyond x86-64-v4, used where they are
+STREAM_BYTES = 8 << 20  # outputs above which a store past the caches and a read from memory beat both through them
 DTYPES = frozenset(dtypes.ints) | {dtypes.bool, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64}
+
+
+@dataclass(frozen=True)
+class Level:
+    """What instruction selection asks of a target.
+
+    Attributes:
+        evex: 512-bit registers, 32 of them, opmask registers, broadcasts in memory operands (F, BW, DQ, VL).
+        byte_permutes: VPERMB.
+    """
+
+    evex: bool
+    byte_permutes: bool
+
+
+def level_of(features: frozenset[str]) -> Level:
+    """The instructions that ``features`` allow."""
+    evex = level_features("x86-64-v4") <= features
+    return Level(evex, evex and "avx512vbmi" in features)
 
 
 def level_features(level: str) -> frozenset[str]:
@@ -58,6 +79,16 @@ def host_level() -> str:
     """The highest level that this machine has in full, "" when it is no x86-64."""
     features = host_features()
     return next((level for level in reversed(LEVELS) if level_features(level) <= features), "")
+
+
+def host_arch() -> str:
+    """The arch field of this machine: its level, and the features beyond it that ``Level`` asks for.
+
+    Part of the key of programs on disk, so that none runs where a feature is missing.
+    """
+    level = host_level()
+    extras = sorted(EXTRAS & host_features()) if level == "x86-64-v4" else []
+    return ",".join([level, *(f"+{feature}" for feature in extras)])
 
 
 def parse_arch(arch: str) -> frozenset[str]:
@@ -99,7 +130,7 @@ def check_features(arch: str) -> frozenset[str]:
     return features
 
 
-def _cache_bytes(index: int, default: int) -> int:
+def cache_bytes(index: int, default: int) -> int:
     """Size of a cache of the first processor from sysfs."""
     try:
         text = Path(f"/sys/devices/system/cpu/cpu0/cache/index{index}/size").read_text().strip()
@@ -112,18 +143,20 @@ def _cache_bytes(index: int, default: int) -> int:
 def capabilities(arch: str = "", threads: int | None = None) -> Capabilities:
     """What code for ``arch`` may rely on; opens nothing."""
     features = check_features(arch)
+    evex = level_of(features).evex
     return Capabilities(
         host_visible=True,
         threads=available_cpus() if threads is None else threads,
         max_kernel_buffers=MAX_BUFFERS,
-        vector_bytes=32,
-        vector_registers=16,
+        vector_bytes=64 if evex else 32,
+        vector_registers=32 if evex else 16,
         scalar_registers=14,
         masked=True,
         gather=False,
         fma="fma" in features,
-        l1_bytes=_cache_bytes(0, 32 << 10),
-        l2_bytes=_cache_bytes(2, 1 << 20),
-        llc_bytes=_cache_bytes(3, 32 << 20),
+        stream_bytes=STREAM_BYTES,
+        l1_bytes=cache_bytes(0, 32 << 10),
+        l2_bytes=cache_bytes(2, 1 << 20),
+        llc_bytes=cache_bytes(3, 32 << 20),
         dtypes=DTYPES,
     )

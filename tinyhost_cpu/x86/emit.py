@@ -4,28 +4,46 @@ The frame, from rsp upwards: buffers of the kernel, spill slots, the caller's MX
 stack arguments. Edits are moves only, so they may stand between a comparison and its reader. A function that touches
 vector registers runs with the default MXCSR (round to nearest, denormals kept, exceptions masked) whatever its caller
 uses, and gives the caller's back.
+
+Stores past the caches need aligned addresses, which only the run shows: a function that has them holds its body twice,
+and a test at entry takes the one with plain stores where a pointer is not aligned.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinyhost.renderer.isa.regalloc import Allocation, Edit, EditKind, Inst, Kind, VReg
 from tinyhost_cpu.x86.encode import Mem, assemble, imm_kinds
-from tinyhost_cpu.x86.insns import IMM32, MEM, R64, REL8, REL32, XMM, YMM, Form, X86Op, X86Ops
+from tinyhost_cpu.x86.insns import IMM32, MASK, MEM, R32, R64, REL8, REL32, XMM, YMM, ZMM, Form, X86Op, X86Ops
 from tinyhost_cpu.x86.lower import IMMEDIATE, MEMORY, REGISTER, Machine
 from tinyhost_cpu.x86.printer import format_form
-from tinyhost_cpu.x86.registers import STACK_ARGS, VEC_CLASS
+from tinyhost_cpu.x86.registers import ARGUMENTS, MASK_CLASS, NUMBER, STACK_ARGS, VEC_CLASS
 
-RSP = 4
+RAX, RSP = 0, 4
 DEFAULT_MXCSR = 0x1F80  # Intel SDM 1, 10.2.3: its value after reset
+
+
+class Streams(NamedTuple):
+    """Arguments that are pointers to be aligned to ``alignment`` where stores pass by the caches."""
+
+    arguments: Sequence[int] = ()
+    alignment: int = 1
 
 
 class Emitter:
     """Bytes of one function, and its text if ``text`` is a list."""
 
-    def __init__(self, allocation: Allocation, vregs: list[VReg], buffers: int, text: list[str] | None = None) -> None:
+    def __init__(
+        self,
+        allocation: Allocation,
+        vregs: list[VReg],
+        buffers: int,
+        streams: Streams,
+        text: list[str] | None = None,
+    ) -> None:
+        self.streams, self.plain = streams, not streams.arguments
         self.allocation, self.vregs, self.text = allocation, vregs, text
         self.slots = [buffers + slot.offset for slot in allocation.slots]
         self.saved = allocation.used_callee_saved
@@ -39,15 +57,38 @@ class Emitter:
         self.labels: dict[Any, int] = {}
         self.fixups: list[tuple[int, Any]] = []
         self.definitions: dict[int, Inst] = {}
+        self.heads: set[Any] = set()
 
     def run(self, insts: list[Inst]) -> bytes:
         """Code of the whole function."""
-        edits, locations = self.allocation.edits, self.allocation.locations
-        if any(e.kind is EditKind.REMAT for group in edits.values() for e in group):
+        if any(e.kind is EditKind.REMAT for group in self.allocation.edits.values() for e in group):
             self.definitions = {
                 inst.vregs[0]: inst for inst in insts if len(inst.vregs) == 1 and inst.signature.operands[0].is_def
             }
+        self.heads = innermost_heads(insts)
         self._prologue()
+        if not self.plain:
+            start = self._test_alignment()
+            self._body(insts)
+            self.out[start : start + 4] = (len(self.out) - start - 4).to_bytes(4, "little")
+            self.plain = True
+            self.labels, self.fixups = {}, []
+        self._body(insts)
+        return bytes(self.out)
+
+    def _test_alignment(self) -> int:
+        """Jump where a streamed pointer is not aligned; gives the place of the distance. Arguments are untouched."""
+        for i, argument in enumerate(self.streams.arguments):
+            stack = Mem(RSP, disp=self.arguments + 8 * (argument - len(ARGUMENTS)))
+            source = ARGUMENTS[argument] if argument < len(ARGUMENTS) else stack
+            op = X86Ops.OR if i else X86Ops.MOV
+            self._put(op.form((R32, R32 if source.__class__ is int else MEM | 32 << 20)), (RAX, source))
+        self._put(X86Ops.TEST.form((R32, IMM32)), (RAX, self.streams.alignment - 1))
+        self._put(X86Ops.JNE.form((REL32,)), (0,))
+        return len(self.out) - 4
+
+    def _body(self, insts: list[Inst]) -> None:
+        edits, locations = self.allocation.edits, self.allocation.locations
         plain = Kind.OP
         for i, inst in enumerate(insts):
             if i in edits:
@@ -59,7 +100,6 @@ class Emitter:
                 self._special(inst, locations[i])
         for at, target in self.fixups:
             self.out[at : at + 4] = (self.labels[target] - at - 4).to_bytes(4, "little", signed=True)
-        return bytes(self.out)
 
     def _put(self, form: Form, ops: Sequence[Any]) -> None:
         """Append one instruction."""
@@ -69,13 +109,15 @@ class Emitter:
 
     # *** instructions ***
     def _operand(self, location: int) -> Any:
-        return location & 15 if location >= 0 else Mem(RSP, -1, 1, self.slots[~location])
+        return NUMBER[location] if location >= 0 else Mem(RSP, -1, 1, self.slots[~location])
 
     def _memory(self, m: Machine, entry: tuple[int, ...], loc: tuple[int, ...]) -> Mem:
-        index = loc[entry[2]] if entry[2] >= 0 else -1
+        index = NUMBER[loc[entry[2]]] if entry[2] >= 0 else -1
+        if entry[3] > 1:
+            return Mem(loc[entry[1]], index, m.scale, m.disp, vector=entry[3])
         if entry[1] >= 0:
-            return Mem(loc[entry[1]], index, m.scale, m.disp)
-        return Mem(RSP, index, m.scale, m.disp + (self.arguments if m.base is STACK_ARGS else 0))
+            return Mem(loc[entry[1]], index, m.scale, m.disp, bcst=bool(entry[3]))
+        return Mem(RSP, index, m.scale, m.disp + (self.arguments if m.base is STACK_ARGS else 0), bcst=bool(entry[3]))
 
     def _instruction(self, m: Machine, loc: tuple[int, ...]) -> None:
         template = m.template
@@ -87,11 +129,13 @@ class Emitter:
             c = entry[0]
             if c == REGISTER:
                 location = loc[entry[1]]
-                ops.append(location & 15 if location >= 0 else self._operand(location))
+                ops.append(NUMBER[location] if location >= 0 else self._operand(location))
             elif c == MEMORY:
                 ops.append(self._memory(m, entry, loc))
             else:
                 ops.append(m.imm if c == IMMEDIATE else 0)
+        if self.plain and template.op in _STREAMING:
+            form = _plain_form(form)
         if template.op is X86Ops.SKIP_LOAD or template.op is X86Ops.SKIP_STORE:
             # jcc over one instruction: 0x70 | condition is Jcc rel8
             self.out += bytes((0x70 | m.imm, len(assemble(form, ops))))
@@ -108,6 +152,8 @@ class Emitter:
             elif dst != src:
                 self._edit(Edit(EditKind.MOVE, inst.vregs[0], dst, src))
         elif kind is Kind.LABEL:
+            if inst.target in self.heads:
+                self._align()
             self.labels[inst.target] = len(self.out)
             if self.text is not None:
                 self.text.append(f"L{inst.target}:")
@@ -115,6 +161,16 @@ class Emitter:
             self._epilogue()
         else:
             self._jump(inst)
+
+    def _align(self) -> None:
+        """Pad with no-operations, so that what follows starts a line of the decoder."""
+        missing = -len(self.out) % LINE
+        while missing:
+            size = min(missing, len(_NOPS))
+            self.out += _NOPS[size - 1]
+            missing -= size
+            if self.text is not None:
+                self.text.append("  nop")
 
     def _jump(self, inst: Inst) -> None:
         op = inst.opcode.template.op
@@ -137,17 +193,19 @@ class Emitter:
             self._put(_XCHG, (edit.dst, edit.src))
         elif vreg.cls == VEC_CLASS:
             op = X86Ops.VMOVAPS if kind is EditKind.MOVE else X86Ops.VMOVUPS
-            self._move(op, YMM if vreg.size > 16 else XMM, edit)
+            self._move(op, ZMM if vreg.size > 32 else YMM if vreg.size > 16 else XMM, edit)
+        elif vreg.cls == MASK_CLASS:
+            self._move(X86Ops.KMOVQ, MASK, edit)
         else:
             self._move(X86Ops.MOV, R64, edit)
 
     def _move(self, op: X86Op, width: int, edit: Edit) -> None:
         if edit.kind is EditKind.MOVE:
-            self._put(op.form((width, width)), (edit.dst & 15, edit.src & 15))
+            self._put(op.form((width, width)), (NUMBER[edit.dst], NUMBER[edit.src]))
         elif edit.kind is EditKind.SPILL:
-            self._put(op.form((MEM, width)), (self._operand(edit.dst), edit.src & 15))
+            self._put(op.form((MEM, width)), (self._operand(edit.dst), NUMBER[edit.src]))
         else:
-            self._put(op.form((width, MEM)), (edit.dst & 15, self._operand(edit.src)))
+            self._put(op.form((width, MEM)), (NUMBER[edit.dst], self._operand(edit.src)))
 
     # *** frame ***
     def _prologue(self) -> None:
@@ -165,6 +223,8 @@ class Emitter:
             self._put(op.form((R64, imm_kinds(self.frame))), (RSP, self.frame))
 
     def _epilogue(self) -> None:
+        if not self.plain:
+            self._put(X86Ops.SFENCE.forms[0], ())
         if self.wide:
             self._put(X86Ops.VZEROUPPER.forms[0], ())
         if self.vector:
@@ -175,13 +235,61 @@ class Emitter:
         self._put(X86Ops.RET.forms[0], ())
 
 
+_STREAMING = frozenset({X86Ops.VMOVNTPS, X86Ops.VMOVNTDQ})
+
+
+def _plain_form(form: Form) -> Form:
+    """The store through the caches in place of one past them."""
+    kind = form.explicit[1].kinds
+    op = X86Ops.VMOVUPS if form.op is X86Ops.VMOVNTPS else X86Ops.VMOVDQU32 if kind & ZMM else X86Ops.VMOVDQU
+    return op.form((MEM, kind))
+
+
+LINE = 32  # bytes to which the heads of innermost loops are aligned; code is loaded at the start of a page
+SHORT_BODY = 6  # instructions below which a loop is not worth padding
+# Intel SDM 2B NOP, recommended multi-byte sequences of 1 to 9 bytes
+_NOPS = tuple(
+    map(
+        bytes.fromhex,
+        (
+            "90",
+            "6690",
+            "0f1f00",
+            "0f1f4000",
+            "0f1f440000",
+            "660f1f440000",
+            "0f1f8000000000",
+            "0f1f840000000000",
+            "660f1f840000000000",
+        ),
+    )
+)
+
+
+def innermost_heads(insts: list[Inst]) -> set[Any]:
+    """Labels that a jump leads back to without another label between."""
+    heads = set()
+    label, start = None, 0
+    for i, inst in enumerate(insts):
+        if inst.kind is Kind.LABEL:
+            label, start = inst.target, i
+        elif inst.kind is Kind.BRANCH and inst.target == label and i - start > SHORT_BODY:
+            heads.add(label)
+    return heads
+
+
 _XCHG = X86Ops.XCHG.form((R64, R64))
 _PUSH, _POP = X86Ops.PUSH.form((R64,)), X86Ops.POP.form((R64,))
 _CONDITIONS = ("o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g")
 
 
 def emit(
-    insts: list[Inst], allocation: Allocation, vregs: list[VReg], buffers: int, text: list[str] | None = None
+    insts: list[Inst],
+    allocation: Allocation,
+    vregs: list[VReg],
+    buffers: int,
+    streams: Streams,
+    text: list[str] | None = None,
 ) -> bytes:
     """Machine code of an allocated function with ``buffers`` bytes of own storage in its frame."""
-    return Emitter(allocation, vregs, buffers, text).run(insts)
+    return Emitter(allocation, vregs, buffers, streams, text).run(insts)

@@ -15,11 +15,14 @@ from tinyhost.renderer.isa.selection import Selection
 from tinyhost.uop import UOp
 from tinyhost_cpu.x86.insns import X86Ops
 from tinyhost_cpu.x86.isel_bool import CONDITION_NAMES, B, L, logic, through_float
+from tinyhost_cpu.x86.isel_mask import compare_floats
+from tinyhost_cpu.x86.isel_ternary import ternary
 from tinyhost_cpu.x86.operands import (
-    FLOAT_OF_WIDTH,
     HALVES,
+    INT_SUFFIX,
     NO_INDEX,
     as_int,
+    bitwise_op,
     by_lanes,
     float_constant,
     float_op,
@@ -34,7 +37,7 @@ from tinyhost_cpu.x86.operands import (
     reg,
     short_imm,
     splat,
-    to_vector_register,
+    splat_bits,
     vec,
     vec_or_mem,
     view,
@@ -45,7 +48,7 @@ _FLOAT_BINARY = {Ops.ADD: "VADD", Ops.SUB: "VSUB", Ops.MUL: "VMUL", Ops.FDIV: "V
 _COMMUTES = frozenset({Ops.ADD, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR})
 _INT_BINARY = {Ops.ADD: "ADD", Ops.SUB: "SUB", Ops.MUL: "IMUL", Ops.AND: "AND", Ops.OR: "OR", Ops.XOR: "XOR"}
 _VEC_BINARY = {Ops.ADD: "VPADD", Ops.SUB: "VPSUB"}
-_VEC_BITWISE = {Ops.AND: X86Ops.VPAND, Ops.OR: X86Ops.VPOR, Ops.XOR: X86Ops.VPXOR}
+_VEC_BITWISE = {Ops.AND: "VPAND", Ops.OR: "VPOR", Ops.XOR: "VPXOR"}
 
 
 def binary(sel: Selection, u: UOp) -> UOp:
@@ -200,9 +203,12 @@ def _int_vector(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
     size = dtype.itemsize
     if u.op is Ops.MUL:
         return _multiply_vector(sel, u, dtype, lanes)
+    if u.op in _VEC_BITWISE and (both := ternary(sel, u, dtype, lanes)) is not None:
+        return both
     if u.op in _COMMUTES and foldable(sel, a, dtype, lanes) and not foldable(sel, b, dtype, lanes):
         a, b = b, a
-    op = _VEC_BITWISE[u.op] if u.op in _VEC_BITWISE else int_vec_op(_VEC_BINARY[u.op], size)
+    bitwise = _VEC_BITWISE.get(u.op)
+    op = bitwise_op(sel, bitwise, size) if bitwise else int_vec_op(_VEC_BINARY[u.op], size)
     left = vec(sel, a, dtype, lanes)
     return sel.emit(op, dtype, (left, *vec_or_mem(sel, b, dtype, lanes)), lanes)
 
@@ -213,6 +219,8 @@ def _multiply_vector(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
     if dtype.itemsize in (2, 4):
         op = X86Ops.VPMULLW if dtype.itemsize == 2 else X86Ops.VPMULLD
         return sel.emit(op, dtype, (left, *vec_or_mem(sel, b, dtype, lanes)), lanes)
+    if dtype.itemsize == 8 and sel.level.evex:
+        return sel.emit(X86Ops.VPMULLQ, dtype, (left, *vec_or_mem(sel, b, dtype, lanes)), lanes)
     right = vec(sel, b, dtype, lanes)
     if dtype.itemsize == 1:
         return _multiply_bytes(sel, left, right, dtype, lanes)
@@ -239,8 +247,9 @@ def _multiply_bytes(sel: Selection, left: UOp, right: UOp, dtype: DType, lanes: 
     by8 = imm(dtypes.int8, 8)
     even = emit("VPMULLW", left, right)
     odd = emit("VPMULLW", emit("VPSRLW", left, by8), emit("VPSRLW", right, by8))
-    low_bytes = splat(sel, int_constant(sel, 0x00FF, False), dtypes.int16, max(lanes // 2, 2))
-    return emit("VPOR", emit("VPAND", even, view(sel, low_bytes, dtype, lanes)), emit("VPSLLW", odd, by8))
+    low_bytes = view(sel, splat_bits(sel, 0x00FF, dtypes.int16, max(lanes // 2, 2)), dtype, lanes)
+    kept = sel.emit(bitwise_op(sel, "VPAND"), dtype, (even, low_bytes), lanes)
+    return sel.emit(bitwise_op(sel, "VPOR"), dtype, (kept, emit("VPSLLW", odd, by8)), lanes)
 
 
 def _shift_vector(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
@@ -248,22 +257,23 @@ def _shift_vector(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
     size, bits = dtype.itemsize, dtype.itemsize * 8
     arithmetic = u.op is Ops.SHR and dtype in dtypes.sints
     count = uniform_literal(u.src[1])
-    if count is None and size < 4:
+    evex = sel.level.evex
+    if count is None and (size == 1 or size == 2 and not evex):
         return by_lanes(sel, u)
     if count is None:
         counts = _count_vector(sel, u.src[1], size, lanes)
-        if arithmetic and size == 8:
+        if arithmetic and size == 8 and not evex:
             return _sra_quads(sel, x, counts, lanes)
-        op = ("VPSLLV" if u.op is Ops.SHL else "VPSRAV" if arithmetic else "VPSRLV") + {4: "D", 8: "Q"}[size]
+        op = ("VPSLLV" if u.op is Ops.SHL else "VPSRAV" if arithmetic else "VPSRLV") + INT_SUFFIX[size]
         return sel.emit(X86Ops[op], dtype, (x, counts), lanes)
     if count >= bits and not arithmetic:
         return zero(sel, dtype, lanes)
     amount = imm(dtypes.uint8, min(count, bits - 1))
     if size == 1:
         return _shift_bytes(sel, u, x, min(count, 7), arithmetic, lanes)
-    if arithmetic and size == 8:
+    if arithmetic and size == 8 and not evex:
         return _sra_quads(sel, x, amount, lanes)
-    op = ("VPSLL" if u.op is Ops.SHL else "VPSRA" if arithmetic else "VPSRL") + {2: "W", 4: "D", 8: "Q"}[size]
+    op = ("VPSLL" if u.op is Ops.SHL else "VPSRA" if arithmetic else "VPSRL") + INT_SUFFIX[size]
     return sel.emit(X86Ops[op], dtype, (x, amount), lanes)
 
 
@@ -298,12 +308,14 @@ def _shift_bytes(sel: Selection, u: UOp, x: UOp, count: int, arithmetic: bool, l
     kept = (0xFF << count) & 0xFF if left else 0xFF >> count
     op = X86Ops.VPSLLW if left else X86Ops.VPSRLW
     shifted = sel.emit(op, dtype, (x, imm(dtypes.uint8, count)), lanes)
-    node = sel.emit(X86Ops.VPAND, dtype, (shifted, splat(sel, int_constant(sel, kept, False), dtype, lanes)), lanes)
+    node = sel.emit(
+        bitwise_op(sel, "VPAND"), dtype, (shifted, splat(sel, int_constant(sel, kept, False), dtype, lanes)), lanes
+    )
     if not arithmetic:
         return node
     # (x ^ s) - s extends the sign bit that now stands at s
     sign = splat(sel, int_constant(sel, 0x80 >> count, False), dtype, lanes)
-    flipped = sel.emit(X86Ops.VPXOR, dtype, (node, sign), lanes)
+    flipped = sel.emit(bitwise_op(sel, "VPXOR"), dtype, (node, sign), lanes)
     return sel.emit(X86Ops.VPSUBB, dtype, (flipped, sign), lanes)
 
 
@@ -320,8 +332,13 @@ def maximum(sel: Selection, u: UOp) -> UOp:
         return _int_maximum(sel, u, dtype, lanes)
     left, right = vec(sel, a, dtype, lanes), vec(sel, b, dtype, lanes)
     # VMAX gives its second source on a NaN in either and on equality
-    node = sel.emit(float_op("VMAX", dtype, lanes), dtype, (right, left), lanes)
-    if b.is_const and b.const_value == b.const_value:
+    maximum_op = float_op("VMAX", dtype, lanes)
+    no_nan = b.is_const and b.const_value == b.const_value
+    if sel.level.evex and not no_nan:  # where the second operand is no NaN, the maximum replaces it
+        number = compare_floats(sel, 7, right, (right,), dtype, lanes)
+        return sel.emit(maximum_op, dtype, (right, number, right, left), lanes)
+    node = sel.emit(maximum_op, dtype, (right, left), lanes)
+    if no_nan:
         return node
     nan = sel.pure(float_op("VCMP", dtype, lanes), dtype, (right, right, imm(dtypes.uint8, 3)), lanes)
     op = X86Ops.VBLENDVPS if dtype is dtypes.float32 else X86Ops.VBLENDVPD
@@ -338,8 +355,8 @@ def _int_maximum(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
         code = L if signed else B
         return view(sel, sel.emit(X86Ops["CMOV" + CONDITION_NAMES[code]], int_dtype(size), (left, right, flags)), dtype)
     left = vec(sel, a, dtype, lanes)
-    if dtype.itemsize < 8:
-        op = X86Ops[f"VPMAX{'S' if signed else 'U'}{'BWD'[dtype.itemsize // 2]}"]
+    if dtype.itemsize < 8 or sel.level.evex:
+        op = X86Ops[f"VPMAX{'S' if signed else 'U'}{INT_SUFFIX[dtype.itemsize]}"]
         return sel.emit(op, dtype, (left, *vec_or_mem(sel, b, dtype, lanes)), lanes)
     greater = sel.value(UOp(Ops.CMPLT, (a, b)))
     return sel.emit(X86Ops.VBLENDVPD, dtype, (left, vec(sel, b, dtype, lanes), greater), lanes)
@@ -360,16 +377,6 @@ def negate(sel: Selection, u: UOp) -> UOp:
     return view(sel, sel.emit(X86Ops.NEG, int_dtype(size), (as_int(sel, reg(sel, u.src[0]), size),)), dtype)
 
 
-def splat_bits(sel: Selection, bits: int, dtype: DType, lanes: int) -> UOp:
-    """A bit pattern of the width of ``dtype`` in every lane, as that type."""
-    size = dtype.itemsize
-    whole = int_dtype(size)
-    node = to_vector_register(sel, int_constant(sel, bits, size == 8), FLOAT_OF_WIDTH[size])
-    if lanes == 1:
-        return view(sel, node, dtype)
-    return view(sel, sel.pure(int_vec_op("VPBROADCAST", size), whole, (node,), lanes), dtype, lanes)
-
-
 def unary(sel: Selection, u: UOp) -> UOp:
     """SQRT, TRUNC, RECIPROCAL."""
     dtype, lanes = u.dtype, lanes_of(u)
@@ -383,7 +390,7 @@ def unary(sel: Selection, u: UOp) -> UOp:
     if u.op is Ops.RECIPROCAL:
         one = float_one(sel, dtype, lanes)
         return sel.emit(float_op("VDIV", dtype, lanes), dtype, (one, *vec_or_mem(sel, x, dtype, lanes)), lanes)
-    name = "VSQRT" if u.op is Ops.SQRT else "VROUND"
+    name = "VSQRT" if u.op is Ops.SQRT else "VRNDSCALE" if sel.level.evex else "VROUND"
     # the scalar forms merge into a first source: the operand itself avoids a false dependency
     operand = vec_or_mem(sel, x, dtype, lanes) if lanes > 1 else (reg(sel, x),) * 2
     tail = (imm(dtypes.uint8, 0x0B),) if u.op is Ops.TRUNC else ()  # toward zero, no inexact exception

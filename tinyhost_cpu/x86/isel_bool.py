@@ -3,7 +3,8 @@
 A scalar bool has one of three forms: flags (an integer comparison that only branches, conditional moves and gates
 read), 0 or 1 in a general-purpose register, or a mask in a vector register (every float comparison: UCOMIS sets carry,
 zero and parity together on a NaN, so the flags cannot tell the cases apart; Intel SDM 2B UCOMISS). A bool vector is
-always a mask of the width of what was compared. Each form is turned into another where a reader needs it.
+always a mask of the width of what was compared. With opmask registers (``isel_mask``) those are all masks, of vectors
+and of float scalars. Each form is turned into another where a reader needs it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,21 @@ from tinyhost.ops import GroupOp, Ops
 from tinyhost.renderer.isa.selection import Selection
 from tinyhost.uop import UOp
 from tinyhost_cpu.x86.insns import X86Ops
+from tinyhost_cpu.x86.isel_mask import (
+    blend,
+    compare_floats,
+    compare_ints,
+    compare_opmasks,
+    constant_mask,
+    mask_from_bits,
+    mask_logic,
+    mask_to_bits,
+)
 from tinyhost_cpu.x86.operands import (
     FLOAT_OF_WIDTH,
     HALVES,
+    INT_SUFFIX,
+    SCALAR_MASK,
     as_int,
     constant,
     float_op,
@@ -24,6 +37,7 @@ from tinyhost_cpu.x86.operands import (
     int_dtype,
     int_literal,
     int_vec_op,
+    is_opmask,
     lanes_of,
     ones,
     reg,
@@ -46,21 +60,44 @@ _GATE_SLOT = {Ops.LOAD: 2, Ops.STORE: 2, Ops.END: 2, Ops.IF: 0}
 
 # *** which comparisons need no value ***
 def find_flag_only(sel: Selection, uops: list[UOp]) -> None:
-    """Collect scalar integer comparisons that are only read through the flags."""
-    valued: set[UOp] = set()
-    candidates = []
+    """Collect comparisons that are only read through the flags, or are part of a minimum or maximum."""
+    comparisons = GroupOp.Comparison
+    candidates = {u for u in uops if u.op in comparisons and (u.op is Ops.CMPLT or _sets_flags(u))}
+    if not candidates:
+        return
+    valued = {uops[-1]}
     for u in uops:
-        if u.op in GroupOp.Comparison and not u.shape and not u.src[0].dtype.is_float:
-            candidates.append(u)
-        slot = _GATE_SLOT.get(u.op, -1)
-        if u.op is Ops.WHERE and not u.shape and not u.dtype.is_float and u.dtype is not dtypes.bool:
+        if candidates.isdisjoint(u.src):
+            continue
+        op = u.op
+        slot = _GATE_SLOT.get(op, -1)
+        extreme = op is Ops.WHERE and extreme_of(sel, u)
+        if op is Ops.WHERE and not u.shape and not u.dtype.is_float and u.dtype is not dtypes.bool:
             slot = 0
         for i, s in enumerate(u.src):
-            if i != slot and s.op in GroupOp.Comparison:
+            if s in candidates and (i != slot if _sets_flags(s) else i or not extreme):
                 valued.add(s)
-    if uops:
-        valued.add(uops[-1])
-    sel.skipped.update(u for u in candidates if u not in valued)
+    sel.skipped.update(candidates - valued)
+
+
+def _sets_flags(u: UOp) -> bool:
+    """Whether a comparison is one of scalar integers."""
+    return not u.shape and not u.src[0].dtype.is_float
+
+
+def extreme_of(sel: Selection, u: UOp) -> str:
+    """MIN or MAX where WHERE(a < b, a, b) or WHERE(a < b, b, a) is one instruction, else nothing.
+
+    VMIN and VMAX give their second source for a NaN in either and for two zeros (Intel SDM 2B MINPS), as WHERE does.
+    """
+    cond, x, y = u.src
+    dtype = u.dtype
+    if cond.op is not Ops.CMPLT or dtype in HALVES or dtype is dtypes.bool:
+        return ""
+    if not dtype.is_float and (not u.shape or dtype.itemsize == 8 and not sel.level.evex):
+        return ""
+    a, b = cond.src
+    return "MIN" if x is a and y is b else "MAX" if x is b and y is a else ""
 
 
 # *** flags ***
@@ -82,6 +119,8 @@ def condition_of(sel: Selection, gate: UOp) -> tuple[UOp, int]:
         flags, code = _compare_flags(sel, gate)
         return flags, code ^ invert
     node = sel.values.get(gate)
+    if node is not None and is_opmask(node):
+        return _flags(sel, X86Ops.KORTESTW, (node, node)), NE ^ invert
     if node is not None and node.arg[1].is_float:
         node = sel.pure(X86Ops.VMOVD, dtypes.int32, (node,))
     else:
@@ -135,6 +174,8 @@ def bool_register(sel: Selection, u: UOp) -> UOp:
         node = sel.recall(key)
         return sel.remember(key, _set(sel, u)) if node is None else node
     node = reg(sel, u)
+    if is_opmask(node):
+        return view(sel, mask_to_bits(sel, node, SCALAR_MASK), dtypes.bool)
     if not node.arg[1].is_float:
         return node
     bits = sel.pure(X86Ops.VMOVD, dtypes.int32, (node,))
@@ -168,6 +209,26 @@ def mask_of(sel: Selection, u: UOp, width: int, lanes: int, exact: bool = False)
     if exact and lanes * width == 8:
         node = sel.pure(X86Ops.VMOVQ, int_dtype(width), (node,), lanes)
     return node
+
+
+def opmask(sel: Selection, u: UOp, lanes: int) -> UOp:
+    """A bool as an opmask of ``lanes`` lanes."""
+    if u.is_const:
+        return constant_mask(sel, (1 << lanes) - 1 if u.const_value else 0, lanes)
+    if u.shape:
+        return sel.value(u)
+    if lanes == 1:
+        return scalar_opmask(sel, u)
+    work = dtypes.int64 if lanes > 32 else dtypes.int32
+    return mask_from_bits(sel, sel.pure(X86Ops.NEG, work, (view(sel, bool_register(sel, u), work),)), lanes)
+
+
+def scalar_opmask(sel: Selection, u: UOp) -> UOp:
+    """A scalar bool as bit 0 of an opmask, the others 0."""
+    node = sel.values.get(u)
+    if node is not None and is_opmask(node):
+        return node
+    return mask_from_bits(sel, bool_register(sel, u), SCALAR_MASK)
 
 
 def _exact_ones(sel: Selection, dtype: DType, lanes: int) -> UOp:
@@ -223,9 +284,16 @@ def narrow(sel: Selection, node: UOp, lanes: int, width: int, pack: str | None =
 # *** rules ***
 def through_float(sel: Selection, u: UOp) -> UOp:
     """An op on float16 or bfloat16 as the same op on float32."""
-    src = tuple(UOp(Ops.CAST, (s,), dtypes.float32) if s.dtype in HALVES else s for s in u.src)
+    src = tuple(_as_float(s) if s.dtype in HALVES else s for s in u.src)
     out = UOp(u.op, src, u.arg)
     return sel.value(out if u.dtype is dtypes.bool else UOp(Ops.CAST, (out,), u.dtype))
+
+
+def _as_float(u: UOp) -> UOp:
+    """A 16-bit float as float32; literals stay literals."""
+    if u.is_const:
+        return UOp.const(u.dtype.const(u.const_value), dtypes.float32)
+    return UOp(Ops.CAST, (u,), dtypes.float32)
 
 
 def compare(sel: Selection, u: UOp) -> UOp:
@@ -237,11 +305,17 @@ def compare(sel: Selection, u: UOp) -> UOp:
     if dtype.is_float:
         left = vec(sel, a, dtype, lanes)
         right = vec_or_mem(sel, b, dtype, lanes)
+        if sel.level.evex:
+            return compare_floats(sel, _FLOAT_PREDICATE[u.op], left, right, dtype, lanes)
         return sel.emit(
             float_op("VCMP", dtype, lanes), dtype, (left, *right, imm(dtypes.uint8, _FLOAT_PREDICATE[u.op])), lanes
         )
     if lanes == 1:
         return _set(sel, u)
+    if sel.level.evex:
+        if dtype is dtypes.bool:
+            return compare_opmasks(sel, u.op, opmask(sel, a, lanes), opmask(sel, b, lanes), lanes)
+        return compare_ints(sel, u, dtype, lanes)
     return _compare_masks(sel, u, lanes) if dtype is dtypes.bool else _compare_vectors(sel, u, dtype, lanes)
 
 
@@ -292,16 +366,36 @@ _BIT_OP = {Ops.AND: "AND", Ops.OR: "OR", Ops.XOR: "XOR", Ops.MUL: "AND", Ops.ADD
 def logic(sel: Selection, u: UOp) -> UOp:
     """AND, OR, XOR (and MUL, ADD, MAX) of bools."""
     lanes = lanes_of(u)
+    if lanes > 1 and sel.level.evex:
+        return _opmask_logic(sel, u, lanes)
     if lanes > 1:
         a, b, width = _common_masks(sel, u, lanes)
         return sel.emit(X86Ops[_MASK_OP[u.op]], int_dtype(width), (a, b), lanes)
-    left, right = (sel.values.get(s) for s in u.src)
-    if left is not None and right is not None and left.arg[1].is_float and left.arg[1] is right.arg[1]:
-        return sel.emit(X86Ops[_MASK_OP[u.op]], left.arg[1], (left, right))
+    known, also = (sel.values.get(s) for s in u.src)
+    if known is not None and also is not None:
+        if is_opmask(known) and is_opmask(also):
+            return mask_logic(sel, "K" + _BIT_OP[u.op], SCALAR_MASK, known, also)
+        if known.arg[1].is_float and known.arg[1] is also.arg[1]:
+            return sel.emit(X86Ops[_MASK_OP[u.op]], known.arg[1], (known, also))
     a, b = u.src if not u.src[0].is_const else u.src[::-1]
     first = view(sel, bool_register(sel, a), dtypes.int32)
     second = short_imm(int(b.const_value)) if b.is_const else view(sel, bool_register(sel, b), dtypes.int32)
     return view(sel, sel.emit(X86Ops[_BIT_OP[u.op]], dtypes.int32, (first, second)), dtypes.bool)
+
+
+def _opmask_logic(sel: Selection, u: UOp, lanes: int) -> UOp:
+    """Logic of bool vectors. A comparison just made that only an AND reads is made under the other operand."""
+    a, b = u.src
+    if u.op is Ops.XOR and b.is_const and b.const_value:
+        return mask_logic(sel, "KNOT", lanes, opmask(sel, a, lanes))
+    left, right = opmask(sel, a, lanes), opmask(sel, b, lanes)
+    name = _BIT_OP[u.op]
+    if name == "AND" and sel.uses.get(b) == 1 and sel.out and sel.out[-1] is right and left is not right:
+        op, src = right.arg[0], right.src
+        if op.name.startswith(("VCMP", "VPCMP")) and not is_opmask(src[0]):
+            sel.out.pop()
+            return sel.emit(op, dtypes.bool, (left, *src), lanes)
+    return mask_logic(sel, "K" + name, lanes, left, right)
 
 
 def where(sel: Selection, u: UOp) -> UOp:
@@ -310,7 +404,11 @@ def where(sel: Selection, u: UOp) -> UOp:
     dtype, lanes = u.dtype, lanes_of(u)
     if dtype is dtypes.bool:
         return _where_bool(sel, u, lanes)
+    if extreme := extreme_of(sel, u):
+        return _extreme(sel, extreme, dtype, lanes, a, b)
     if lanes > 1 or dtype.is_float:
+        if sel.level.evex:
+            return blend(sel, opmask(sel, cond, lanes), a, b, dtype, lanes)
         return _blend(sel, cond, a, b, dtype, lanes)
     size = max(dtype.itemsize, 4)
     yes, no = as_int(sel, reg(sel, a), size), as_int(sel, reg(sel, b), size)
@@ -321,11 +419,37 @@ def where(sel: Selection, u: UOp) -> UOp:
 
 def _blend(sel: Selection, cond: UOp, a: UOp, b: UOp, dtype: DType, lanes: int) -> UOp:
     size = dtype.itemsize
-    mask = mask_of(sel, cond, size, lanes)
     no = vec(sel, b, dtype, lanes)
     yes = vec_or_mem(sel, a, dtype, lanes) if lanes > 1 else (vec(sel, a, dtype, lanes),)
+    if (control := _literal_control(cond, dtype)) is not None:
+        return sel.emit(X86Ops[control[0]], dtype, (no, *yes, imm(dtypes.uint8, control[1])), lanes)
+    mask = mask_of(sel, cond, size, lanes)
     op = X86Ops.VBLENDVPD if size == 8 else X86Ops.VBLENDVPS if size == 4 else X86Ops.VPBLENDVB
     return sel.emit(op, dtype, (no, *yes, mask), lanes)
+
+
+def _extreme(sel: Selection, name: str, dtype: DType, lanes: int, a: UOp, b: UOp) -> UOp:
+    """The smaller or larger of ``a`` and ``b``; of floats, ``b`` where they cannot be ordered."""
+    if dtype.is_float:
+        op = float_op("V" + name, dtype, lanes)
+    else:
+        op = X86Ops[f"VP{name}{'S' if dtype in dtypes.sints else 'U'}{INT_SUFFIX[dtype.itemsize]}"]
+    left = vec(sel, a, dtype, lanes)
+    return sel.emit(op, dtype, (left, *vec_or_mem(sel, b, dtype, lanes)), lanes)
+
+
+def _literal_control(cond: UOp, dtype: DType) -> tuple[str, int] | None:
+    """The blend by an immediate, and that, for a vector of literals; None where there is none."""
+    if cond.op is not Ops.STACK or not all(s.is_const for s in cond.src):
+        return None
+    size, lanes = dtype.itemsize, [bool(s.const_value) for s in cond.src]
+    if size == 1 or len(lanes) * size < 16 or size == 2 and lanes != lanes[:8] * (len(lanes) // 8):
+        return None
+    if size == 2:
+        return "VPBLENDW", sum(bit << i for i, bit in enumerate(lanes[:8]))
+    if dtype.is_float or size == 8:
+        return "VBLENDPS" if size == 4 else "VBLENDPD", sum(bit << i for i, bit in enumerate(lanes))
+    return "VPBLENDD", sum(bit << i for i, bit in enumerate(lanes))
 
 
 def _where_bool(sel: Selection, u: UOp, lanes: int) -> UOp:
@@ -334,6 +458,10 @@ def _where_bool(sel: Selection, u: UOp, lanes: int) -> UOp:
         yes, no = (view(sel, bool_register(sel, s), dtypes.int32) for s in (a, b))
         flags, code = condition_of(sel, cond)
         return view(sel, sel.emit(X86Ops["CMOV" + CONDITION_NAMES[code]], dtypes.int32, (no, yes, flags)), dtypes.bool)
+    if sel.level.evex:
+        mask, yes, no = (opmask(sel, s, lanes) for s in u.src)
+        chosen, other = mask_logic(sel, "KAND", lanes, mask, yes), mask_logic(sel, "KANDN", lanes, mask, no)
+        return mask_logic(sel, "KOR", lanes, chosen, other)
     width = next((sel.value(s).arg[1].itemsize for s in u.src if s.shape and not s.is_const), 4)
     mask, yes, no = (mask_of(sel, s, width, lanes) for s in u.src)
     return sel.emit(X86Ops.VPBLENDVB, int_dtype(width), (no, yes, mask), lanes)

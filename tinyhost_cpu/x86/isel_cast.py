@@ -11,13 +11,16 @@ from tinyhost.dtype import DType, dtypes
 from tinyhost.ops import Ops
 from tinyhost.renderer.isa.selection import Selection
 from tinyhost.uop import UOp
-from tinyhost_cpu.x86.insns import X86Ops
-from tinyhost_cpu.x86.isel_alu import extend_register, float_one, splat_bits
-from tinyhost_cpu.x86.isel_bool import bool_register, mask_of, narrow
+from tinyhost_cpu.x86 import isel_convert
+from tinyhost_cpu.x86.insns import X86Op, X86Ops
+from tinyhost_cpu.x86.isel_alu import extend_register, float_one
+from tinyhost_cpu.x86.isel_bool import bool_register, mask_of, narrow, opmask
+from tinyhost_cpu.x86.isel_mask import keep_where, mask_as
 from tinyhost_cpu.x86.isel_memory import is_place, is_storage
 from tinyhost_cpu.x86.operands import (
     HALVES,
     as_int,
+    bitwise_op,
     float_constant,
     float_op,
     fold,
@@ -25,10 +28,13 @@ from tinyhost_cpu.x86.operands import (
     int_constant,
     int_dtype,
     int_vec_op,
+    is_opmask,
     lanes_of,
+    literal_bits,
     reg,
     short_imm,
     splat,
+    splat_bits,
     to_vector_register,
     view,
     zero,
@@ -89,6 +95,8 @@ def _int_to_int(sel: Selection, x: UOp, src: DType, dst: DType) -> UOp:
 
 def _from_bool(sel: Selection, x: UOp, dst: DType) -> UOp:
     node = sel.values.get(x)
+    if dst in (F32, F64) and node is not None and is_opmask(node):
+        return keep_where(sel, node, float_one(sel, dst, 1), dst, 1)
     if dst in (F32, F64) and node is not None and node.arg[1] is dst:
         return sel.emit(X86Ops.VANDPS if dst is F32 else X86Ops.VANDPD, dst, (node, float_one(sel, dst, 1)))
     number = bool_register(sel, x)
@@ -101,7 +109,7 @@ def _int_to_float(sel: Selection, node: UOp, src: DType, dst: DType) -> UOp:
         middle = F64 if dst is dtypes.bfloat16 and src.itemsize >= 4 else F32
         return float_to_float(sel, _int_to_float(sel, node, src, middle), middle, dst, 1)
     if src is dtypes.uint64:
-        return _uint64_to_float(sel, node, dst)
+        return (isel_convert.uint64_to_float if sel.level.evex else _uint64_to_float)(sel, node, dst)
     node = extend_register(sel, node, src)
     if src is dtypes.uint32:
         node = view(sel, node, dtypes.int64)
@@ -133,6 +141,8 @@ def _float_to_int(sel: Selection, node: UOp, src: DType, dst: DType, inside: boo
         work = dtypes.int64 if dst.itemsize == 8 or dst is dtypes.uint32 else dtypes.int32
         number = sel.emit(X86Ops.VCVTTSS2SI if src is F32 else X86Ops.VCVTTSD2SI, work, (node,))
         return view(sel, number, dst)
+    if sel.level.evex:
+        return isel_convert.float_to_int(sel, node, src, dst)
     if dst.itemsize == 8:
         if src is F32:
             node = float_to_float(sel, node, F32, F64, 1)
@@ -201,13 +211,18 @@ def _narrow_to_half(sel: Selection, node: UOp, dst: DType, lanes: int) -> UOp:
     word = dtypes.int32
 
     def emit(op: str, *src: UOp) -> UOp:
-        return sel.emit(X86Ops[op], word, src, width)
+        return sel.emit(bitwise_op(sel, op) if op == "VPAND" else X86Ops[op], word, src, width)
 
     bits = view(sel, node, word, width)
     by16 = imm(dtypes.uint8, 16)
     odd = emit("VPAND", emit("VPSRLD", bits, by16), splat(sel, int_constant(sel, 1, False), word, width))
     half = splat(sel, int_constant(sel, 0x7FFF, False), word, width)
     rounded = emit("VPSRLD", emit("VPADDD", emit("VPADDD", bits, half), odd), by16)
+    if sel.level.evex:
+        rounded = isel_convert.quiet_nans(sel, rounded, node, width)
+        if lanes == 1:
+            return view(sel, rounded, dst)
+        return view(sel, sel.emit(X86Ops.VPMOVDW, dtypes.uint16, (rounded,), lanes), dst, lanes)
     nan = sel.emit(
         float_op("VCMP", F32, width),
         F32,
@@ -229,7 +244,7 @@ def _round_to_odd(sel: Selection, node: UOp, lanes: int) -> UOp:
     quad, width = dtypes.int64, max(lanes, 2)
 
     def emit(op: str, *src: UOp) -> UOp:
-        return sel.emit(X86Ops[op], quad, src, width)
+        return sel.emit(X86Ops[op] if op == "VPADDQ" else bitwise_op(sel, op), quad, src, width)
 
     def bits(value: int) -> UOp:
         return splat(sel, int_constant(sel, value, True), quad, width)
@@ -247,6 +262,9 @@ def _vector_cast(sel: Selection, x: UOp, src: DType, dst: DType, lanes: int, ins
         return sel.value(UOp(Ops.CMPNE, (x, UOp.const(0, src))))
     if src is dtypes.bool:
         return _mask_to(sel, x, dst, lanes)
+    op = _loading_cast(src, dst)
+    if op is not None and dst.itemsize * lanes >= 16 and (memory := fold(sel, x)) is not None:
+        return sel.emit(op, dst, memory, lanes)
     node = sel.value(x)
     if src.is_float and dst.is_float:
         return float_to_float(sel, node, src, dst, lanes)
@@ -254,11 +272,30 @@ def _vector_cast(sel: Selection, x: UOp, src: DType, dst: DType, lanes: int, ins
         return _floats_to_ints(sel, node, src, dst, lanes, inside)
     if dst.is_float:
         return _ints_to_floats(sel, node, src, dst, lanes)
-    return _ints_to_ints(sel, node, src, dst, lanes)
+    resize = isel_convert.resize_ints if sel.level.evex else _ints_to_ints
+    return resize(sel, node, src, dst, lanes)
+
+
+_LOADING = {
+    (dtypes.float16, F32): "VCVTPH2PS",
+    (F32, F64): "VCVTPS2PD",
+    (dtypes.int32, F32): "VCVTDQ2PS",
+    (dtypes.int32, F64): "VCVTDQ2PD",
+}
+
+
+def _loading_cast(src: DType, dst: DType) -> X86Op | None:
+    """The one instruction of a conversion that reads just its operand's bytes from memory, None where it takes more."""
+    if src.is_int and dst.is_int and dst.itemsize > src.itemsize:
+        return X86Ops[f"VPMOV{'S' if src in dtypes.sints else 'Z'}X{_SUFFIX[src.itemsize]}{_SUFFIX[dst.itemsize]}"]
+    name = _LOADING.get((src, dst))
+    return None if name is None else X86Ops[name]
 
 
 def _mask_to(sel: Selection, x: UOp, dst: DType, lanes: int) -> UOp:
     size = dst.itemsize
+    if sel.level.evex:
+        return mask_as(sel, opmask(sel, x, lanes), literal_bits(1, dst), dst, lanes)
     mask = mask_of(sel, x, size, lanes)
     if dst in HALVES:
         return sel.emit(
@@ -292,6 +329,8 @@ def _ints_to_floats(sel: Selection, node: UOp, src: DType, dst: DType, lanes: in
     if dst in HALVES:
         middle = F64 if dst is dtypes.bfloat16 and src.itemsize >= 4 else F32
         return float_to_float(sel, _ints_to_floats(sel, node, src, middle, lanes), middle, dst, lanes)
+    if sel.level.evex:
+        return isel_convert.ints_to_floats(sel, node, src, dst, lanes)
     if src.itemsize < 4:
         node, src = _ints_to_ints(sel, node, src, dtypes.int32, lanes), dtypes.int32
     if src is dtypes.int32:
@@ -313,6 +352,8 @@ def _ints_to_floats(sel: Selection, node: UOp, src: DType, dst: DType, lanes: in
 def _floats_to_ints(sel: Selection, node: UOp, src: DType, dst: DType, lanes: int, inside: bool) -> UOp:
     if src in HALVES:
         node, src = float_to_float(sel, node, src, F32, lanes), F32
+    if sel.level.evex:
+        return isel_convert.floats_to_ints(sel, node, src, dst, lanes, inside)
     if dst is dtypes.uint32:
         return _floats_to_uint32(sel, node, src, lanes)
     if inside:

@@ -1,7 +1,8 @@
 """Selection of program structure: arguments, loops, conditions, ordering.
 
 Loops test at the bottom. A loop whose bound may be 0 has a guard in front that jumps behind it; code that was hoisted
-stands before the guard, so it also runs when the loop does not.
+stands before the guard, so it also runs when the loop does not. An innermost loop counts the multiples of its counter
+that addresses ask for (``isel_memory``), and only those where nothing else reads the counter.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 from tinyhost.dtype import DType, dtypes
 from tinyhost.errors import CompileError
 from tinyhost.ops import AddrSpace, Ops
-from tinyhost.renderer.isa.selection import Selection
+from tinyhost.renderer.isa.selection import Induction, Selection
 from tinyhost.uop import UOp
 from tinyhost_cpu.x86.insns import X86Ops
-from tinyhost_cpu.x86.isel_bool import CONDITION_NAMES, condition_of
+from tinyhost_cpu.x86.isel_bool import CONDITION_NAMES, LE, L, condition_of
 from tinyhost_cpu.x86.operands import (
     NO_INDEX,
     as_int,
@@ -45,6 +46,7 @@ def select_arguments(sel: Selection, uops: list[UOp]) -> None:
     params = kernel_arguments(uops)
     words = []
     for i, u in enumerate(params):
+        sel.arguments[u] = i
         dtype = dtypes.uint64 if u.arg.addrspace is not AddrSpace.ALU else _scalar_dtype(u)
         if i < len(ARGUMENTS):
             words.append((u, dtype, sel.emit(X86Ops.ARG, dtypes.uint64, (imm(dtypes.uint8, ARGUMENTS[i]),))))
@@ -76,6 +78,18 @@ def param(sel: Selection, u: UOp) -> UOp | None:
 
 
 # *** loops ***
+def find_innermost(sel: Selection, uops: list[UOp]) -> None:
+    """Collect the RANGEs without another loop inside."""
+    last = None
+    for u in uops:
+        if u.op is Ops.RANGE:
+            last = u
+        elif u.op is Ops.END and last in u.src:
+            assert last is not None
+            sel.innermost.add(last)
+            last = None
+
+
 def _label(sel: Selection, number: int) -> None:
     sel.effect(X86Ops.LABEL, (imm(dtypes.int32, number),))
     sel.flags = None
@@ -102,14 +116,19 @@ def range_(sel: Selection, u: UOp) -> UOp | None:
         else as_int(sel, reg(sel, bound), dtype.itemsize)
     )
     guarded = bound.vmin < 1
+    first = len(sel.segments)
     sel.open_loop()
     tag = sel.new_tag()
+    if u in sel.innermost:
+        sel.inductions[tag] = Induction(sel.preheaders[-1], first)
     counter = UOp(Ops.INS, (), (X86Ops.DEFINE, dtype), tag)
     sel.depth_of[counter] = sel.depth
     sel.emit(X86Ops.MOV, dtype, (imm(dtypes.int32, 0),), tag=tag)
-    if guarded:
-        flags = sel.emit(X86Ops.CMP, dtypes.void, (counter, limit))
-        _jump(sel, 13, flags, tail)  # 0 >= bound
+    if guarded and literal is None:
+        flags = sel.emit(X86Ops.TEST, dtypes.void, (limit, limit))
+        _jump(sel, LE, flags, tail)
+    elif guarded:
+        sel.effect(X86Ops.JMP, (imm(dtypes.int32, tail),))
     _label(sel, head)
     sel.loops[u] = (head, tail, limit, guarded)
     return counter
@@ -127,15 +146,37 @@ def end(sel: Selection, u: UOp) -> UOp | None:
         flags, code = condition_of(sel, u.src[2])
         _jump(sel, code, flags, head)
     else:
-        counter = sel.values[rng]
-        dtype = rng.dtype
-        sel.emit(X86Ops.ADD, dtype, (counter, short_imm(1)), tag=counter.tag)
+        counter, limit = _count(sel, rng, limit)
         flags = sel.emit(X86Ops.CMP, dtypes.void, (counter, limit))
-        _jump(sel, 12, flags, head)
+        _jump(sel, L, flags, head)
     sel.close_loop()
     if guarded:
         _label(sel, tail)
     return None
+
+
+def _count(sel: Selection, rng: UOp, limit: UOp) -> tuple[UOp, UOp]:
+    """Advance what the loop counts; gives the register that says whether it is done, and its bound."""
+    counter = sel.values[rng]
+    induction = sel.inductions.pop(counter.tag, None)
+    steps = {} if induction is None else induction.steps
+    counted = [(counter, 1)]
+    if induction is not None and steps and not sel.reads(counter.tag, induction.first):
+        step, register = next(iter(steps.items()))
+        if (scaled := _scaled_limit(sel, limit, step)) is not None:
+            counter, limit, counted = register, scaled, []
+    for register, step in [*((r, s) for s, r in steps.items()), *counted]:
+        sel.emit(X86Ops.ADD, register.arg[1], (register, short_imm(step)), tag=register.tag)
+        sel.carried.add(register.tag)
+    return counter, limit
+
+
+def _scaled_limit(sel: Selection, limit: UOp, step: int) -> UOp | None:
+    """The bound of a loop that counts by ``step``, None where it needs more than 31 bits."""
+    if limit.op is Ops.CAST:
+        bound = int(limit.src[0].arg) * step
+        return short_imm(bound) if abs(bound) < 1 << 31 else None
+    return sel.pure(X86Ops.IMUL, dtypes.int64, (view(sel, limit, dtypes.int64), short_imm(step)))
 
 
 # *** conditions ***

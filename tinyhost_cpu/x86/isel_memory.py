@@ -1,8 +1,9 @@
 """Selection of memory: parameters, addresses, loads, stores, registers of the IR.
 
 An address is base + index * scale + displacement. The index expression of a place is taken apart into terms; what does
-not change in the innermost loop is added to the base in the preheader where it is fixed, so that an inner loop holds no
-index arithmetic beyond its own term. Loads with one reader are put off (``Selection.defer``) and end up as memory
+not change in the innermost loop is added to the base in the preheader where it is fixed; of an innermost loop's own
+term a multiple that an address cannot have is counted by the loop (``Induction``). So an inner loop holds no index
+arithmetic. Loads with one reader are put off (``Selection.defer``) and end up as memory
 operands where their reader has one. Gates become conditional loads and stores that do not touch memory when the gate
 is false.
 """
@@ -11,17 +12,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from tinyhost.codegen.memory import STREAMED
 from tinyhost.dtype import DType, dtypes
 from tinyhost.errors import CompileError
 from tinyhost.ops import AddrSpace, Ops
-from tinyhost.renderer.isa.selection import Selection
+from tinyhost.renderer.isa.selection import Induction, Selection
 from tinyhost.uop import UOp
 from tinyhost_cpu.x86.insns import X86Op, X86Ops
-from tinyhost_cpu.x86.isel_bool import bool_register, condition_of, mask_of
+from tinyhost_cpu.x86.isel_bool import bool_register, condition_of, mask_of, opmask
+from tinyhost_cpu.x86.isel_mask import exact, load_mask, mask_as, mask_of_bytes
 from tinyhost_cpu.x86.operands import (
     HALVES,
     NO_INDEX,
     Memory,
+    all_zero,
     as_int,
     def_reg,
     imm,
@@ -31,6 +35,7 @@ from tinyhost_cpu.x86.operands import (
     lane_of,
     lanes_of,
     literal_bits,
+    masked_move,
     reg,
     short_imm,
     signed,
@@ -38,17 +43,23 @@ from tinyhost_cpu.x86.operands import (
     vec,
     view,
     zero,
+    zeroing,
 )
 from tinyhost_cpu.x86.registers import LOCALS
 
 SCALES = (1, 2, 4, 8)
+MOST_STEPS = 4  # multiples of one counter that a loop counts: each is a register
 _INDEX_OPS = frozenset({Ops.ADD, Ops.MUL, Ops.SHL, Ops.CAST})
+_STORAGE = frozenset({Ops.PARAM, Ops.BUFFER})
+_VIEWS = frozenset({Ops.AFTER, Ops.BITCAST, Ops.CAST})
+_PLACES = frozenset({Ops.INDEX, Ops.SHRINK})
+_ACCESSES = frozenset({Ops.LOAD, Ops.STORE})
 
 
 # *** storage ***
 def storage_of(place: UOp) -> UOp:
     """The PARAM or BUFFER under a place."""
-    while place.op not in (Ops.PARAM, Ops.BUFFER):
+    while place.op not in _STORAGE:
         if not place.src:
             raise CompileError(f"no storage under {place!r}")
         place = place.src[0]
@@ -67,9 +78,11 @@ def is_place(u: UOp) -> bool:
 
 def is_storage(u: UOp) -> bool:
     """Whether ``u`` is memory or registers of the IR, perhaps seen as another type."""
-    while u.op in (Ops.AFTER, Ops.BITCAST, Ops.CAST):
+    op = u.op
+    while op in _VIEWS:
         u = u.src[0]
-    return u.op in (Ops.PARAM, Ops.BUFFER) and u.arg.addrspace is not AddrSpace.ALU
+        op = u.op
+    return op in _STORAGE and u.arg.addrspace is not AddrSpace.ALU
 
 
 # *** addresses ***
@@ -77,11 +90,21 @@ def find_skipped(sel: Selection, uops: list[UOp]) -> None:
     """Collect integer nodes that only addresses read: they get no register of their own unless a term needs one."""
     read: set[UOp] = set()
     skipped = sel.skipped
+    places: dict[UOp, bool] = {}  # whether what an INDEX reads is storage
     for u in reversed(uops):
-        if u.op in (Ops.INDEX, Ops.SHRINK) and is_place(u):
+        src = u.src
+        if not src:
             continue
+        op = u.op
+        if op in _PLACES:
+            base = src[0]
+            known = places.get(base)
+            if known is None:
+                known = places[base] = is_storage(base)
+            if known:
+                continue
         if (
-            u.op in _INDEX_OPS
+            op in _INDEX_OPS
             and u not in read
             and not u.dtype.is_float
             and u.dtype is not dtypes.bool
@@ -92,7 +115,7 @@ def find_skipped(sel: Selection, uops: list[UOp]) -> None:
         ):
             skipped.add(u)
         else:
-            read.update(u.src)
+            read.update(src)
 
 
 def _splits(u: UOp) -> bool:
@@ -139,7 +162,7 @@ def index_register(sel: Selection, u: UOp) -> UOp:
     return sel.pure(extend, dtypes.int64, (view(sel, node, int_dtype(size)),))
 
 
-def _add_scaled(sel: Selection, base: UOp, node: UOp, scale: int) -> UOp:
+def add_scaled(sel: Selection, base: UOp, node: UOp, scale: int) -> UOp:
     """base + node * scale in a register."""
     node, scale = _scaled(sel, node, scale)
     return sel.pure(X86Ops.LEA, dtypes.uint64, (base, node, short_imm(0), imm(dtypes.uint8, scale)))
@@ -161,7 +184,7 @@ def address(sel: Selection, place: UOp, dtype: DType) -> Memory:
     base, index, scale, disp = found
     disp += const * buf.dtype.itemsize
     if not -(1 << 31) <= disp < 1 << 31:
-        base, disp = _add_scaled(sel, base, int_constant(sel, disp, True), 1), 0
+        base, disp = add_scaled(sel, base, int_constant(sel, disp, True), 1), 0
     return base, index, short_imm(disp), imm(dtype, scale)
 
 
@@ -180,7 +203,7 @@ def _resolve(sel: Selection, buf: UOp, idx: UOp) -> tuple[UOp, UOp, int, int]:
     nodes.sort(key=lambda nc: (sel.depth_of.get(nc[0], 0), nc[1] in SCALES))
     while len(nodes) > 1:
         node, scale = nodes.pop(0)
-        base = _add_scaled(sel, base, node, scale)
+        base = add_scaled(sel, base, node, scale)
     if not nodes:
         return base, NO_INDEX, 1, disp
     index, scale = _scaled(sel, *nodes[0])
@@ -191,8 +214,23 @@ def _scaled(sel: Selection, node: UOp, scale: int) -> tuple[UOp, int]:
     """node * scale as (register, scale that an address may have)."""
     if scale in SCALES:
         return node, scale
+    induction = sel.inductions.get(node.tag)
+    if induction is not None and 0 < scale < 1 << 31:
+        if scale in induction.steps or len(induction.steps) < MOST_STEPS:
+            return _counted(sel, induction, scale), 1
     factor = short_imm(scale) if -(1 << 31) <= scale < 1 << 31 else int_constant(sel, scale, True)
     return sel.pure(X86Ops.IMUL, dtypes.int64, (node, factor)), 1
+
+
+def _counted(sel: Selection, induction: Induction, scale: int) -> UOp:
+    """The counter of an innermost loop times ``scale``, as a register that the loop advances."""
+    node = induction.steps.get(scale)
+    if node is None:
+        tag = sel.new_tag()
+        induction.preheader.append(UOp(Ops.INS, (imm(dtypes.int32, 0),), (X86Ops.MOV, dtypes.int32), tag))
+        node = induction.steps[scale] = UOp(Ops.INS, (), (X86Ops.DEFINE, dtypes.int64), tag)
+        sel.depth_of[node] = sel.depth
+    return node
 
 
 # *** loads ***
@@ -204,8 +242,13 @@ def load_op(dtype: DType, lanes: int) -> X86Op:
     if lanes == 1 and size >= 4:
         return X86Ops.VMOVSS if size == 4 else X86Ops.VMOVSD
     if size >= 16:
-        return X86Ops.VMOVUPS if dtype.is_float else X86Ops.VMOVDQU
+        return _whole_move(dtype, size)
     return {2: X86Ops.VPINSRW, 4: X86Ops.VMOVD, 8: X86Ops.VMOVQ}[size]
+
+
+def _whole_move(dtype: DType, size: int) -> X86Op:
+    """The move of a whole vector register of ``size`` bytes."""
+    return X86Ops.VMOVUPS if dtype.is_float else X86Ops.VMOVDQU if size <= 32 else X86Ops.VMOVDQU32
 
 
 def raw_load(sel: Selection, dtype: DType, lanes: int, memory: Memory) -> UOp:
@@ -220,6 +263,8 @@ def raw_load(sel: Selection, dtype: DType, lanes: int, memory: Memory) -> UOp:
 
 def _bool_lanes(sel: Selection, node: UOp, lanes: int) -> UOp:
     """Bytes 0 and 1 as a mask."""
+    if sel.level.evex:
+        return mask_of_bytes(sel, node, lanes)
     return sel.emit(X86Ops.VPSUBB, dtypes.int8, (zero(sel, dtypes.int8, lanes), node), lanes)
 
 
@@ -233,7 +278,10 @@ def load(sel: Selection, u: UOp) -> UOp | None:
     if len(u.src) == 3 and not gate:
         return vec(sel, u.src[1], dtype, lanes)
     if dtype is dtypes.bool and lanes > 1:
-        return _bool_lanes(sel, raw_load(sel, dtypes.uint8, lanes, address(sel, place, dtypes.uint8)), lanes)
+        memory = address(sel, place, dtypes.uint8)
+        if sel.level.evex and lanes >= 16:
+            return load_mask(sel, memory, lanes)
+        return _bool_lanes(sel, raw_load(sel, dtypes.uint8, lanes, memory), lanes)
     memory = address(sel, place, dtype)
     if sel.uses.get(u) == 1 or dtype.is_float and sel.spread.get(u):
         sel.defer(u, memory, lambda: raw_load(sel, dtype, lanes, memory))
@@ -246,7 +294,7 @@ def _gated_load(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
     if gate.shape:
         return _masked_load(sel, u, dtype, lanes)
     if dtype is dtypes.bool and lanes > 1:
-        other = sel.emit(X86Ops.VPAND, dtypes.uint8, (mask_of(sel, alt, 1, lanes), splat_byte_one(sel, lanes)), lanes)
+        other = _bool_bytes(sel, alt, lanes)
         return _bool_lanes(sel, _conditional_load(sel, place, other, gate, dtypes.uint8, lanes), lanes)
     if lanes == 1 and dtype in HALVES:
         other = sel.emit(X86Ops.VMOVD, dtypes.int32, (reg(sel, alt),))
@@ -271,27 +319,35 @@ def _conditional_load(sel: Selection, place: UOp, alt: UOp, gate: UOp, dtype: DT
 def _masked_load(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
     place, alt, gate = u.src
     size = dtype.itemsize
+    if sel.level.evex:
+        mask = exact(sel, opmask(sel, gate, lanes), lanes, size)
+        if dtype is dtypes.bool:
+            return mask_of_bytes(sel, _load_where(sel, place, alt, mask, dtypes.uint8, lanes), lanes)
+        return _load_where(sel, place, alt, mask, dtype, lanes)
     if dtype is dtypes.bool or size < 4:
         return _load_by_lanes(sel, u, lanes)
     mask = mask_of(sel, gate, size, lanes, exact=True)
     op = _masked_op(dtype)
     node = sel.emit(op, dtype, (mask, *address(sel, place, dtype)), lanes)
-    if _all_zero(alt):
+    if all_zero(alt):
         return node
     other = vec(sel, alt, dtype, lanes)
     return sel.emit(X86Ops.VBLENDVPS if size == 4 else X86Ops.VBLENDVPD, dtype, (other, node, mask), lanes)
+
+
+def _load_where(sel: Selection, place: UOp, alt: UOp, mask: UOp, dtype: DType, lanes: int) -> UOp:
+    """The lanes of memory that ``mask`` holds, those of ``alt`` elsewhere; memory is not touched there."""
+    memory = address(sel, place, dtype)
+    if all_zero(alt):
+        return sel.emit(masked_move(dtype), dtype, (zeroing(sel, mask), *memory), lanes)
+    other = _bool_bytes(sel, alt, lanes) if alt.dtype is dtypes.bool else vec(sel, alt, dtype, lanes)
+    return sel.emit(masked_move(dtype), dtype, (other, mask, *memory), lanes)
 
 
 def _masked_op(dtype: DType) -> X86Op:
     if dtype.is_float:
         return X86Ops.VMASKMOVPS if dtype.itemsize == 4 else X86Ops.VMASKMOVPD
     return X86Ops.VPMASKMOVD if dtype.itemsize == 4 else X86Ops.VPMASKMOVQ
-
-
-def _all_zero(u: UOp) -> bool:
-    if u.op is Ops.STACK:
-        return all(_all_zero(s) for s in u.src)
-    return u.is_const and literal_bits(u.const_value, u.dtype) == 0
 
 
 def _lane_place(place: UOp, lane: int) -> UOp:
@@ -315,15 +371,21 @@ def store_op(dtype: DType, lanes: int) -> X86Op:
     if lanes == 1 and size >= 4:
         return X86Ops.VMOVSS if size == 4 else X86Ops.VMOVSD
     if size >= 16:
-        return X86Ops.VMOVUPS if dtype.is_float else X86Ops.VMOVDQU
+        return _whole_move(dtype, size)
     return {2: X86Ops.VPEXTRW, 4: X86Ops.VMOVD, 8: X86Ops.VMOVQ}[size]
+
+
+def _bool_bytes(sel: Selection, u: UOp, lanes: int) -> UOp:
+    """A bool vector as bytes 0 and 1."""
+    if sel.level.evex:
+        return mask_as(sel, opmask(sel, u, lanes), 1, dtypes.uint8, lanes)
+    return sel.emit(X86Ops.VPAND, dtypes.uint8, (mask_of(sel, u, 1, lanes), splat_byte_one(sel, lanes)), lanes)
 
 
 def _store_sources(sel: Selection, value: UOp, dtype: DType, lanes: int) -> tuple[DType, UOp]:
     """(type of the access, register) to store."""
     if dtype is dtypes.bool and lanes > 1:
-        mask = mask_of(sel, value, 1, lanes)
-        return dtypes.uint8, sel.emit(X86Ops.VPAND, dtypes.uint8, (mask, splat_byte_one(sel, lanes)), lanes)
+        return dtypes.uint8, _bool_bytes(sel, value, lanes)
     node = vec(sel, value, dtype, lanes) if dtype is not dtypes.bool else bool_register(sel, value)
     if lanes == 1 and not dtype.is_float:
         dtype = int_dtype(dtype.itemsize, False)
@@ -353,8 +415,12 @@ def store(sel: Selection, u: UOp) -> UOp | None:
     dtype, node = _store_sources(sel, value, dtype, lanes)
     memory = address(sel, place, dtype)
     if gate is None:
-        tail = (imm(dtypes.int8, 0),) if store_op(dtype, lanes) is X86Ops.VPEXTRW else ()
-        sel.effect(store_op(dtype, lanes), (*memory, node, *tail))
+        op = store_op(dtype, lanes)
+        tail = (imm(dtypes.int8, 0),) if op is X86Ops.VPEXTRW else ()
+        if u.tag == STREAMED and lanes * dtype.itemsize >= 16:
+            op = X86Ops.VMOVNTPS if dtype.is_float else X86Ops.VMOVNTDQ
+            sel.streamed.add(storage_of(place))
+        sel.effect(op, (*memory, node, *tail))
         return None
     sel.flush()
     flags, code = condition_of(sel, gate)
@@ -374,6 +440,11 @@ def _store_literal(sel: Selection, place: UOp, value: UOp, dtype: DType) -> bool
 
 
 def _masked_store(sel: Selection, place: UOp, value: UOp, gate: UOp, dtype: DType, lanes: int) -> None:
+    if sel.level.evex:
+        access, node = _store_sources(sel, value, dtype, lanes)
+        mask = exact(sel, opmask(sel, gate, lanes), lanes, dtype.itemsize)
+        sel.effect(masked_move(access), (*address(sel, place, access), mask, node))
+        return
     if dtype is dtypes.bool or dtype.itemsize < 4:
         for i in range(lanes):
             sel.visit(UOp(Ops.STORE, (_lane_place(place, i), sel_lane(sel, value, i), sel_lane(sel, gate, i))))
@@ -413,10 +484,11 @@ def _slice_of(place: UOp, storage: UOp) -> Any:
 def assign_storage(sel: Selection, uops: list[UOp]) -> None:
     """Decide which REG buffers become variables; the others, and LOCAL ones, lie in the frame."""
     slices: dict[UOp, set[Any]] = {}
-    for u in uops:
-        if u.op is Ops.LOAD or u.op is Ops.STORE:
+    register = {u for u in uops if u.op is Ops.BUFFER and u.arg.addrspace is AddrSpace.REG}
+    for u in uops if register else ():
+        if u.op in _ACCESSES:
             storage = storage_of(u.src[0])
-            if storage.op is Ops.BUFFER and storage.arg.addrspace is AddrSpace.REG:
+            if storage in register:
                 slices.setdefault(storage, set()).add(_slice_of(u.src[0], storage))
     for storage, parts in slices.items():
         if None in parts or not _disjoint(parts) or storage.arg.dtype is dtypes.bool:

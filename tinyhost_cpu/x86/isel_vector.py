@@ -9,21 +9,26 @@ from tinyhost.ops import Ops
 from tinyhost.renderer.isa.selection import Selection
 from tinyhost.uop import UOp
 from tinyhost_cpu.x86.insns import X86Ops
-from tinyhost_cpu.x86.isel_bool import bool_register, mask_of
+from tinyhost_cpu.x86.isel_bool import bool_register, mask_of, opmask
+from tinyhost_cpu.x86.isel_gather import gather
+from tinyhost_cpu.x86.isel_mask import constant_mask, lane_of_mask, mask_from_bits
 from tinyhost_cpu.x86.isel_memory import is_place
+from tinyhost_cpu.x86.isel_shuffle import extract, shuffle
 from tinyhost_cpu.x86.operands import (
     HALVES,
     as_int,
     broadcast,
+    constant_vector,
     fold,
     imm,
-    int_constant,
     int_dtype,
     int_vec_op,
+    is_opmask,
+    join,
     lanes_of,
     literal_bits,
     reg,
-    signed,
+    short_imm,
     view,
     zero,
 )
@@ -37,6 +42,8 @@ def stack(sel: Selection, u: UOp) -> UOp | None:
         return None
     if lanes == 1:
         return reg(sel, u.src[0])
+    if (found := sel.found.get(u)) is not None:
+        return gather(sel, u, found, dtype)
     if dtype is dtypes.bool:
         return _stack_bools(sel, u, lanes)
     if all(s.is_const for s in u.src):
@@ -48,12 +55,7 @@ def stack(sel: Selection, u: UOp) -> UOp | None:
     size = dtype.itemsize
     per_register = 16 // size
     parts = [_pack(sel, u.src[i : i + per_register], dtype) for i in range(0, lanes, per_register)]
-    return parts[0] if len(parts) == 1 else _join(sel, parts[0], parts[1], dtype, lanes)
-
-
-def _join(sel: Selection, low: UOp, high: UOp, dtype: DType, lanes: int) -> UOp:
-    op = X86Ops.VINSERTF128 if dtype.is_float else X86Ops.VINSERTI128
-    return sel.emit(op, dtype, (view(sel, low, dtype, lanes), high, imm(dtypes.int8, 1)), lanes)
+    return join(sel, parts, dtype, lanes)
 
 
 def _lanes_of_one_vector(u: UOp) -> UOp | None:
@@ -64,32 +66,6 @@ def _lanes_of_one_vector(u: UOp) -> UOp | None:
     source = first.src[0]
     same = all(s.op is Ops.INDEX and s.src[0] is source and s.src[1].is_const for s in u.src)
     return source if same else None
-
-
-def constant_vector(sel: Selection, lanes: Sequence[int], dtype: DType) -> UOp:
-    """A vector literal from the bits of each lane."""
-    size = dtype.itemsize
-    if all(x == lanes[0] for x in lanes):
-        if lanes[0] == 0:
-            return zero(sel, dtype, len(lanes))
-        from tinyhost_cpu.x86.isel_alu import splat_bits
-
-        return splat_bits(sel, lanes[0], dtype, len(lanes))
-    raw = b"".join(x.to_bytes(size, "little") for x in lanes)
-    parts = [_constant16(sel, raw[i : i + 16], dtype) for i in range(0, len(raw), 16)]
-    if len(parts) == 1:
-        return view(sel, parts[0], dtype, len(lanes))
-    op = X86Ops.VINSERTI128
-    return sel.pure(op, dtype, (view(sel, parts[0], dtype, len(lanes)), parts[1], imm(dtypes.int8, 1)), len(lanes))
-
-
-def _constant16(sel: Selection, raw: bytes, dtype: DType) -> UOp:
-    quads = [signed(int.from_bytes(raw[i : i + 8], "little"), 64) for i in range(0, len(raw), 8)]
-    lanes = max(len(raw) // dtype.itemsize, 2)
-    node = sel.pure(X86Ops.VMOVQ, dtype, (int_constant(sel, quads[0], True),), lanes)
-    if len(quads) == 1 or quads[1] == 0:
-        return node
-    return sel.pure(X86Ops.VPINSRQ, dtype, (node, int_constant(sel, quads[1], True), imm(dtypes.int8, 1)), lanes)
 
 
 def _pack(sel: Selection, parts: Sequence[UOp], dtype: DType) -> UOp:
@@ -135,6 +111,8 @@ def _pack_float64(sel: Selection, parts: Sequence[UOp]) -> UOp:
 
 def _stack_bools(sel: Selection, u: UOp, lanes: int) -> UOp:
     """Scalar bools as a mask of 4 bytes a lane, narrower when more lanes would not fit a register."""
+    if sel.level.evex:
+        return _stack_opmask(sel, u.src, lanes)
     width = min(4, 32 // lanes)
     dtype = int_dtype(width)
     if all(s.is_const for s in u.src):
@@ -152,8 +130,26 @@ def _stack_bools(sel: Selection, u: UOp, lanes: int) -> UOp:
                 number = view(sel, bool_register(sel, part), dtypes.int32)
                 node = sel.emit(int_vec_op("VPINSR", width), dtype, (node, number, imm(dtypes.int8, j)), len(chunk))
         registers.append(node)
-    node = registers[0] if len(registers) == 1 else _join(sel, registers[0], registers[1], dtype, lanes)
+    node = join(sel, registers, dtype, lanes)
     return sel.emit(int_vec_op("VPSUB", width), dtype, (zero(sel, dtype, lanes), node), lanes)
+
+
+def _stack_opmask(sel: Selection, parts: Sequence[UOp], lanes: int) -> UOp:
+    """Scalar bools as an opmask: bits are shifted in, the last lane first."""
+    if all(s.is_const for s in parts):
+        return constant_mask(sel, sum(bool(s.const_value) << i for i, s in enumerate(parts)), lanes)
+    if all(s is parts[0] for s in parts):
+        return opmask(sel, parts[0], lanes)
+    work, wide = dtypes.int64 if lanes > 32 else dtypes.int32, dtypes.int64
+    bits = bool_register(sel, parts[-1])
+    for part in reversed(parts[:-1]):
+        old = view(sel, bits, wide)
+        if part.is_const:  # 2 * bits + 0 or 1
+            src = (old, old, short_imm(int(part.const_value)), imm(dtypes.uint8, 1))
+        else:
+            src = (view(sel, bool_register(sel, part), wide), old, short_imm(0), imm(dtypes.uint8, 2))
+        bits = sel.emit(X86Ops.LEA, work, src)
+    return mask_from_bits(sel, bits, lanes)
 
 
 # *** taking apart ***
@@ -169,6 +165,8 @@ def index(sel: Selection, u: UOp) -> UOp | None:
     if x.op is Ops.STACK:
         return reg(sel, x.src[int(at.const_value)])
     assert source is not None
+    if is_opmask(source):
+        return lane_of_mask(sel, source, int(at.const_value))
     node = extract(sel, source, int(at.const_value))
     return _truth(sel, node) if u.dtype is dtypes.bool else node
 
@@ -179,95 +177,6 @@ def _truth(sel: Selection, lane: UOp) -> UOp:
         return lane  # a scalar mask
     wide = as_int(sel, lane, 4)
     return view(sel, sel.pure(X86Ops.AND, dtypes.int32, (wide, imm(dtypes.int8, 1))), dtypes.bool)
-
-
-def _half(sel: Selection, node: UOp, upper: bool) -> UOp:
-    """128 bits of a 256-bit register."""
-    dtype, lanes = node.arg[1], node.arg[2] // 2
-    if not upper:
-        return view(sel, node, dtype, lanes)
-    op = X86Ops.VEXTRACTF128 if dtype.is_float else X86Ops.VEXTRACTI128
-    return sel.pure(op, dtype, (node, imm(dtypes.int8, 1)), lanes)
-
-
-def extract(sel: Selection, node: UOp, lane: int) -> UOp:
-    """One lane as a scalar."""
-    dtype, lanes = node.arg[1], node.arg[2]
-    size = dtype.itemsize
-    if lanes * size == 32:
-        node, lane = _half(sel, node, lane >= lanes // 2), lane % (lanes // 2)
-    if dtype in (dtypes.float32, dtypes.float64):
-        if lane:
-            op = X86Ops.VPERMILPS if size == 4 else X86Ops.VPERMILPD
-            node = sel.pure(op, dtype, (node, imm(dtypes.uint8, lane)), max(lanes // 2, 2))
-        return view(sel, node, dtype)
-    if dtype in HALVES:
-        return view(
-            sel, sel.pure(X86Ops.VPSRLDQ, dtype, (node, imm(dtypes.uint8, lane * 2)), 2) if lane else node, dtype
-        )
-    if lane == 0 and size >= 4:
-        return view(sel, sel.pure(X86Ops.VMOVD if size == 4 else X86Ops.VMOVQ, int_dtype(size), (node,)), dtype)
-    work = dtypes.int64 if size == 8 else dtypes.int32
-    return view(sel, sel.pure(int_vec_op("VPEXTR", size), work, (node, imm(dtypes.uint8, lane))), dtype)
-
-
-def shuffle(sel: Selection, node: UOp, order: list[int]) -> UOp:
-    """The lanes ``order`` of a vector register as a vector."""
-    dtype, lanes = node.arg[1], node.arg[2]
-    size, count = dtype.itemsize, len(order)
-    if order == list(range(count)):
-        return view(sel, node, dtype, count)
-    half = lanes // 2
-    if lanes * size == 32 and count * size <= 16 and (all(i < half for i in order) or all(i >= half for i in order)):
-        node = _half(sel, node, order[0] >= half)
-        return shuffle(sel, node, [i % half for i in order])
-    if lanes * size <= 16 and count * size <= 16:
-        return _shuffle16(sel, node, order, dtype)
-    if size == 8 and count == 4:
-        op = X86Ops.VPERMPD if dtype.is_float else X86Ops.VPERMQ
-        control = sum(i << 2 * k for k, i in enumerate(order))
-        return sel.emit(op, dtype, (view(sel, node, dtype, 4), imm(dtypes.uint8, control)), 4)
-    if size == 4:
-        order = order + [0] * (8 - count)
-        control_vector = constant_vector(sel, order, dtypes.int32)
-        op = X86Ops.VPERMPS if dtype.is_float else X86Ops.VPERMD
-        out = sel.emit(op, dtype, (control_vector, view(sel, node, dtype, 8)), 8)
-        return view(sel, out, dtype, count)
-    return _shuffle_by_lanes(sel, node, order, dtype)
-
-
-def _shuffle16(sel: Selection, node: UOp, order: list[int], dtype: DType) -> UOp:
-    """A shuffle inside one 128-bit register."""
-    size, count = dtype.itemsize, len(order)
-    if size == 4:
-        control = sum(i << 2 * k for k, i in enumerate(order))
-        op = X86Ops.VPERMILPS if dtype.is_float else X86Ops.VPSHUFD
-        return sel.emit(op, dtype, (node, imm(dtypes.uint8, control)), count)
-    if size == 8 and dtype.is_float:
-        return sel.emit(X86Ops.VPERMILPD, dtype, (node, imm(dtypes.uint8, order[0] | order[1] << 1)), count)
-    if size == 8:
-        control = sum((2 * i + j) << 2 * (2 * k + j) for k, i in enumerate(order) for j in (0, 1))
-        return sel.emit(X86Ops.VPSHUFD, dtype, (node, imm(dtypes.uint8, control)), count)
-    picked = [i * size + j for i in order for j in range(size)]
-    control_vector = constant_vector(sel, picked + [0x80] * (16 - len(picked)), dtypes.uint8)
-    return sel.emit(X86Ops.VPSHUFB, dtype, (node, control_vector), count)
-
-
-def _shuffle_by_lanes(sel: Selection, node: UOp, order: list[int], dtype: DType) -> UOp:
-    """Any order of narrow lanes of a 256-bit register, one at a time."""
-    count = len(order)
-    insert = X86Ops.VPINSRB if dtype.itemsize == 1 else X86Ops.VPINSRW
-    per_register = 16 // dtype.itemsize
-    registers = []
-    for start in range(0, count, per_register):
-        chunk = order[start : start + per_register]
-        out = zero(sel, dtype, len(chunk))
-        for k, i in enumerate(chunk):
-            lane = extract(sel, node, i)
-            lane = sel.pure(X86Ops.VMOVD, dtypes.int32, (lane,)) if dtype in HALVES else as_int(sel, lane, 4)
-            out = sel.emit(insert, dtype, (out, lane, imm(dtypes.int8, k)), len(chunk))
-        registers.append(out)
-    return registers[0] if len(registers) == 1 else _join(sel, registers[0], registers[1], dtype, count)
 
 
 def shrink(sel: Selection, u: UOp) -> UOp | None:

@@ -24,9 +24,30 @@ from tinyhost.renderer.isa.regalloc import (
     use,
 )
 from tinyhost.uop import UOp
-from tinyhost_cpu.x86.insns import IMM8, IMM16, IMM32, IMM64, IMM_KINDS, MEM, VEC_KINDS, YMM, Form, X86Op, X86Ops
+from tinyhost_cpu.x86.insns import (
+    BCST,
+    IMM8,
+    IMM16,
+    IMM32,
+    IMM64,
+    IMM_KINDS,
+    MASK,
+    MEM,
+    VEC_KINDS,
+    VMEM_X,
+    VMEM_Y,
+    VMEM_Z,
+    XMM,
+    YMM,
+    ZEROING,
+    ZMM,
+    Form,
+    X86Op,
+    X86Ops,
+)
 from tinyhost_cpu.x86.isel_memory import load_op
-from tinyhost_cpu.x86.registers import GPR_CLASS, STACK_ARGS, VEC_CLASS, kind_of
+from tinyhost_cpu.x86.operands import BROADCAST
+from tinyhost_cpu.x86.registers import GPR_CLASS, MASK_CLASS, STACK_ARGS, VEC_CLASS, kind_of
 
 _IMM_KIND = {1: IMM8, 2: IMM16, 4: IMM32, 8: IMM64}
 REGISTER, MEMORY, IMMEDIATE, ZERO_IMMEDIATE = range(4)
@@ -37,13 +58,14 @@ class Template:
     """The shape shared by many instructions.
 
     Attributes:
-        form: the line of the table, None for pseudo instructions.
+        form: the line of the table, None for pseudo instructions. second: the class of a second result, or None.
         fetch: per explicit operand of the form, where it comes from: (REGISTER, vreg position), (MEMORY, base position
-            or -1, index position or -1), (IMMEDIATE,), or (ZERO_IMMEDIATE,).
+            or -1, index position or -1, 1 for a broadcast or the kind of a vector index), (IMMEDIATE,), or
+            (ZERO_IMMEDIATE,).
         signature, kind: for the allocator.
     """
 
-    __slots__ = ("form", "fetch", "signature", "kind", "op")
+    __slots__ = ("form", "fetch", "signature", "kind", "op", "second")
 
     def __init__(
         self,
@@ -52,8 +74,10 @@ class Template:
         fetch: tuple[tuple[int, ...], ...],
         signature: Signature,
         kind: Kind = Kind.OP,
+        second: VReg | None = None,
     ) -> None:
         self.op, self.form, self.fetch, self.signature, self.kind = op, form, fetch, signature, kind
+        self.second = second
 
 
 class Machine:
@@ -71,6 +95,8 @@ class Machine:
 
 
 _templates: dict[Any, Template] = {}
+_ZEROING = X86Ops.ZEROING
+_VECTOR_INDEX = {XMM: VMEM_X, YMM: VMEM_Y, ZMM: VMEM_Z}
 
 
 def lower(nodes: list[UOp], count: int) -> tuple[list[Inst], list[VReg]]:
@@ -90,16 +116,15 @@ def lower(nodes: list[UOp], count: int) -> tuple[list[Inst], list[VReg]]:
 _UNUSED = VReg(GPR_CLASS, 8)
 _GPR = VReg(GPR_CLASS, 8)
 _GPR_REMAT = VReg(GPR_CLASS, 8, True)
-_XMM, _XMM_REMAT = VReg(VEC_CLASS, 16), VReg(VEC_CLASS, 16, True)
-_YMM, _YMM_REMAT = VReg(VEC_CLASS, 32), VReg(VEC_CLASS, 32, True)
+_VREGS = {
+    (kind, remat): VReg(cls, size, remat)
+    for kind, cls, size in ((XMM, VEC_CLASS, 16), (YMM, VEC_CLASS, 32), (ZMM, VEC_CLASS, 64), (MASK, MASK_CLASS, 8))
+    for remat in (False, True)
+}
 
 
 def _vreg(kind: int, remat: bool) -> VReg:
-    if not kind & VEC_KINDS:
-        return _GPR_REMAT if remat else _GPR
-    if kind & YMM:
-        return _YMM_REMAT if remat else _YMM
-    return _XMM_REMAT if remat else _XMM
+    return _VREGS[kind, remat] if kind & (VEC_KINDS | MASK) else _GPR_REMAT if remat else _GPR
 
 
 def _arguments(nodes: list[UOp], vregs: list[VReg]) -> Inst:
@@ -136,12 +161,15 @@ def _lower(node: UOp, vregs: list[VReg]) -> Inst:
             if index.op is not Ops.NOOP:
                 uses.append(index.tag)
                 shape |= 2
-            kinds.append(MEM | shape << 32 | size.arg.itemsize << 23)
+            if len(index.arg or ()) == 3:
+                kinds.append(_VECTOR_INDEX[kind_of(index.arg[1:])])
+            else:
+                kinds.append(MEM | shape << 32 | size.arg.itemsize << 23 | (BCST if size.tag == BROADCAST else 0))
             i += 3
         else:
             kind = kind_of(s.arg[1:])
             if kind:
-                kinds.append(kind)
+                kinds.append(kind | ZEROING if s.arg[0] is _ZEROING else kind)
                 uses.append(s.tag)
         i += 1
     key = (arg, tuple(kinds))
@@ -169,8 +197,8 @@ def _finish(
         # what reads no register can be made again, unless it reads memory that may change
         remat = not uses and (payload.base is None or payload.base is STACK_ARGS or op is X86Ops.LEA)
         vregs[tag] = _vreg(kind_of(tail), remat)
-        if op.implicit_results:
-            vregs[tag + 1] = _GPR
+        if template.second is not None:
+            vregs[tag + 1] = template.second
             return Inst(payload, (tag, tag + 1, *uses), template.signature)
         return Inst(payload, (tag, *uses), template.signature, kind)
     return Inst(payload, (), NO_OPERANDS, kind, payload.imm)
@@ -190,16 +218,22 @@ def _find_form(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Form:
 
     A destination that is also read is the first source.
     """
-    bits = not op.forms[0].vex
-    plain = [MEM | (k >> 23 & 0xFF) * 8 << 20 if k & MEM and bits else k & 0xFFFFF for k in kinds]
+    bits = not op.vex
+    plain = [
+        (MEM | (k >> 23 & 0xFF) * 8 << 20 if bits else k & 0xFFFFF) if k & MEM else k & 0x1FFFFF for k in kinds
+    ]
     dest = kind_of(tail)
     if not dest:
         return op.form(tuple(plain))
-    if any(f.tied and f.fits((dest, *plain[1:])) for f in op.forms) and not any(
-        not f.tied and f.has_def and f.fits((dest, *plain)) for f in op.forms
-    ):
-        return op.form((dest, *plain[1:]))
-    return op.form((dest, *plain))
+    whole, tied = (dest, *plain), (dest, *plain[1:])
+    for feature in ("", None):  # the tables beyond x86-64-v3 are only opened where they are needed
+        form = op.match(whole, feature)
+        if form is not None and form.has_def and not form.tied:
+            return form
+        form = op.match(tied, feature)
+        if form is not None and form.tied:
+            return form
+    return op.form(whole)
 
 
 def _form_template(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
@@ -250,6 +284,7 @@ def _label(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
 def _same_register(name: str) -> Callable[[X86Op, tuple[Any, ...], list[int]], Template]:
     def make(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
         kind = kind_of(tail)
+        kind = XMM if kind & ZMM else kind  # clears what lies above
         return Template(op, X86Ops[name].form((kind, kind, kind)), ((REGISTER, 0),) * 3, Signature((define(),)))
 
     return make
@@ -258,7 +293,16 @@ def _same_register(name: str) -> Callable[[X86Op, tuple[Any, ...], list[int]], T
 def _divide(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
     form = op.form((kinds[2],))
     specs = (define(fixed=RAX), define(fixed=RDX), use(fixed=RAX), use(fixed=RDX), use(memory=True))
-    return Template(op, form, ((REGISTER, 4),), Signature(specs))
+    return Template(op, form, ((REGISTER, 4),), Signature(specs), second=_GPR)
+
+
+def _gather(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
+    """GATHER(old, opmask, memory): lanes are loaded over ``old``, the opmask is cleared on the way."""
+    form = op.form((kind_of(tail), MASK, kinds[2]))
+    index = next(kind for kind, memory in _VECTOR_INDEX.items() if memory == kinds[2])
+    specs = (define(reuse=2), define(reuse=3), use(), use(), use(), use())
+    fetch = ((REGISTER, 0), (REGISTER, 1), (MEMORY, 4, 5, index))
+    return Template(op, form, fetch, Signature(specs), second=_VREGS[MASK, False])
 
 
 def _sign(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
@@ -267,7 +311,7 @@ def _sign(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
 
 def _memory_entry(kind: int, specs: list[OperandSpec]) -> tuple[int, ...]:
     """Where base and index of a memory operand come from; their reads are appended to ``specs``."""
-    entry = [MEMORY, -1, -1]
+    entry = [MEMORY, -1, -1, int(kind & BCST != 0)]
     for bit in (1, 2):
         if kind >> 32 & bit:
             entry[bit] = len(specs)
@@ -286,7 +330,7 @@ def _skip_load(op: X86Op, tail: tuple[Any, ...], kinds: list[int]) -> Template:
         form = inner.form((dest, dest, MEM, IMM8))
         fetch: tuple[tuple[int, ...], ...] = ((REGISTER, 0), (REGISTER, 0), mem, (ZERO_IMMEDIATE,))
     else:
-        form = inner.form((dest, MEM | (size * 8 << 20 if not inner.forms[0].vex else 0)))
+        form = inner.form((dest, MEM | (size * 8 << 20 if not inner.vex else 0)))
         fetch = ((REGISTER, 0), mem)
     return Template(op, form, fetch, Signature(tuple(specs)))
 
@@ -324,6 +368,7 @@ _SPECIAL: dict[X86Op, Callable[[X86Op, tuple[Any, ...], list[int]], Template]] =
     X86Ops.DIV: _divide,
     X86Ops.CDQ: _sign,
     X86Ops.CQO: _sign,
+    **dict.fromkeys((X86Ops.VGATHERDPS, X86Ops.VGATHERDPD, X86Ops.VPGATHERDD, X86Ops.VPGATHERDQ), _gather),
     X86Ops.SKIP_LOAD: _skip_load,
     X86Ops.SKIP_STORE: _skip_store,
 }

@@ -5,8 +5,10 @@ selection rules share live here:
 
 - An integer narrower than 32 bits sits in a 32-bit register with undefined upper bits; a 32-bit one has zeros above; a
   scalar bool is 0 or 1 in 32 bits. A scalar float sits in the low lane of a vector register.
-- A bool vector is a mask: all ones or all zeros per lane, in the width of what was compared. Its INS dtype is an
-  integer or float of that width. A scalar float comparison is such a mask too.
+- x86-64-v3: a bool vector is a mask: all ones or all zeros per lane, in the width of what was compared. Its INS dtype
+  is an integer or float of that width. A scalar float comparison is such a mask too.
+- x86-64-v4 (``sel.level.evex``): a bool vector is an opmask register, its INS arg (op, dtypes.bool, lanes); bits behind
+  the last lane are undefined. A scalar float comparison is one of ``SCALAR_MASK`` lanes: bit 0 counts, others are 0.
 - A memory operand is four sources: base, index (NOOP: none), displacement, scale; the dtype of the scale immediate is
   the type of the access.
 - Lanes above the last one of a vector shorter than a register are undefined.
@@ -15,6 +17,7 @@ selection rules share live here:
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 from tinyhost.dtype import DType, dtypes
@@ -66,6 +69,7 @@ _SIGNED = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
 _UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
 # a scalar in a vector register has a float dtype, whatever its bits mean: an integer dtype would be a general register
 FLOAT_OF_WIDTH = {1: dtypes.float32, 2: dtypes.float32, 4: dtypes.float32, 8: dtypes.float64}
+SCALAR_MASK = 2  # lanes in the INS arg of a scalar's opmask: one lane would be a general register
 
 
 def is_float(dtype: DType) -> bool:
@@ -151,6 +155,36 @@ def constant(sel: Selection, u: UOp) -> UOp:
     return node if node.arg[1] is dtype else sel.alias(X86Ops.ALIAS, node, dtype)
 
 
+def constant_vector(sel: Selection, lanes: Sequence[int], dtype: DType) -> UOp:
+    """A vector literal from the bits of each lane."""
+    size = dtype.itemsize
+    if all(x == lanes[0] for x in lanes):
+        if lanes[0] == 0:
+            return zero(sel, dtype, len(lanes))
+        return splat_bits(sel, lanes[0], dtype, len(lanes))
+    if size > 1 and len(lanes) * size > 16 and not dtype.is_float and all(x < 128 for x in lanes):
+        low = constant_vector(sel, lanes, dtypes.int8)  # lane numbers and the like: bytes, extended
+        return sel.pure(X86Ops[f"VPMOVZXB{INT_SUFFIX[size]}"], dtype, (low,), len(lanes))
+    raw = b"".join(x.to_bytes(size, "little") for x in lanes)
+    parts = [_constant16(sel, raw[i : i + 16], dtype) for i in range(0, len(raw), 16)]
+    count = len(lanes) // len(parts)
+    while len(parts) > 1:
+        count *= 2
+        op = X86Ops.VINSERTI128 if count * size <= 32 else X86Ops.VINSERTI64X4
+        pairs = zip(parts[::2], parts[1::2])
+        parts = [sel.pure(op, dtype, (view(sel, a, dtype, count), b, imm(dtypes.int8, 1)), count) for a, b in pairs]
+    return view(sel, parts[0], dtype, len(lanes))
+
+
+def _constant16(sel: Selection, raw: bytes, dtype: DType) -> UOp:
+    quads = [signed(int.from_bytes(raw[i : i + 8], "little"), 64) for i in range(0, len(raw), 8)]
+    lanes = max(len(raw) // dtype.itemsize, 2)
+    node = sel.pure(X86Ops.VMOVQ, dtype, (int_constant(sel, quads[0], True),), lanes)
+    if len(quads) == 1 or quads[1] == 0:
+        return node
+    return sel.pure(X86Ops.VPINSRQ, dtype, (node, int_constant(sel, quads[1], True), imm(dtypes.int8, 1)), lanes)
+
+
 # *** registers ***
 def view(sel: Selection, node: UOp, dtype: DType, lanes: int = 1) -> UOp:
     """The register of ``node`` as another type."""
@@ -186,13 +220,31 @@ def broadcast(sel: Selection, u: UOp, dtype: DType, lanes: int) -> UOp:
         if dtype.is_float:
             sel.values[u] = view(sel, node, dtype)
         return node
-    if u.is_const and literal_bits(u.const_value, dtype) == 0:
-        return zero(sel, dtype, lanes)
+    if u.is_const:
+        bits = literal_bits(u.const_value, dtype)
+        if bits == 0:
+            return zero(sel, dtype, lanes)
+        if sel.level.evex:
+            return splat_bits(sel, bits, dtype, lanes)
     return splat(sel, reg(sel, u), dtype, lanes)
+
+
+def splat_bits(sel: Selection, bits: int, dtype: DType, lanes: int) -> UOp:
+    """A bit pattern of the width of ``dtype`` in every lane, as that type."""
+    size = dtype.itemsize
+    number = int_constant(sel, bits, size == 8)
+    if sel.level.evex and lanes > 1:
+        return view(sel, splat(sel, number, int_dtype(size), lanes), dtype, lanes)
+    node = to_vector_register(sel, number, FLOAT_OF_WIDTH[size])
+    if lanes == 1:
+        return view(sel, node, dtype)
+    return view(sel, sel.pure(int_vec_op("VPBROADCAST", size), int_dtype(size), (node,), lanes), dtype, lanes)
 
 
 def splat(sel: Selection, node: UOp, dtype: DType, lanes: int) -> UOp:
     """A scalar register in every lane."""
+    if not dtype.is_float and sel.level.evex:  # straight from a general-purpose register
+        return sel.pure(_broadcast_op(dtype, lanes), dtype, (as_int(sel, node, max(dtype.itemsize, 4)),), lanes)
     if not dtype.is_float:
         node = to_vector_register(sel, node, FLOAT_OF_WIDTH[dtype.itemsize])
     return sel.pure(_broadcast_op(dtype, lanes), dtype, (node,), lanes)
@@ -234,19 +286,72 @@ def fold(sel: Selection, u: UOp) -> Memory | None:
 
 
 def vec_or_mem(sel: Selection, u: UOp, dtype: DType, lanes: int) -> tuple[UOp, ...]:
-    """The last operand of a vector instruction: memory where that reads just the operand's bytes, else a register."""
-    if lanes == 1 or (u.shape and dtype.itemsize * lanes >= 16):
+    """The last operand of a vector instruction: memory where that reads just the operand's bytes, else a register.
+
+    With EVEX a scalar in memory is read into every lane. One that several instructions read is a register: a load each
+    would keep the load ports busy.
+    """
+    if foldable(sel, u, dtype, lanes):
         mem = fold(sel, u)
-        if mem is not None:
-            return mem
+        assert mem is not None
+        if lanes > 1 and not u.shape:
+            return (*mem[:3], broadcast_size(mem[3]))
+        return mem
     return (vec(sel, u, dtype, lanes),)
 
 
 def foldable(sel: Selection, u: UOp, dtype: DType, lanes: int) -> bool:
     """Whether ``vec_or_mem`` would give memory."""
-    return (
-        u in sel.pending and sel.uses.get(u) == 1 and (lanes == 1 or (bool(u.shape) and dtype.itemsize * lanes >= 16))
-    )
+    if u not in sel.pending or sel.uses.get(u) != 1:
+        return False
+    size = dtype.itemsize
+    return lanes == 1 or size * lanes >= 16 and (bool(u.shape) or size >= 4 and sel.level.evex)
+
+
+BROADCAST = "broadcast"  # tag of the scale of a memory operand that is one element, read into every lane
+
+
+def broadcast_size(size: UOp) -> UOp:
+    """The scale of a memory operand, marked for a broadcast."""
+    return UOp(Ops.CAST, size.src, size.arg, BROADCAST)
+
+
+def join(sel: Selection, parts: list[UOp], dtype: DType, lanes: int) -> UOp:
+    """Registers of equal width side by side: pairs make one of 32 bytes, pairs of those one of 64."""
+    count = lanes // len(parts)
+    while len(parts) > 1:
+        count *= 2
+        bits = "128" if count * dtype.itemsize <= 32 else "64X4"
+        op = X86Ops[f"VINSERT{'F' if dtype.is_float else 'I'}{bits}"]
+        pairs = zip(parts[::2], parts[1::2])
+        parts = [sel.emit(op, dtype, (view(sel, a, dtype, count), b, imm(dtypes.int8, 1)), count) for a, b in pairs]
+    return view(sel, parts[0], dtype, lanes)
+
+
+# *** opmasks ***
+def is_opmask(node: UOp) -> bool:
+    """Whether an instruction's result is in an opmask register."""
+    arg = node.arg
+    return len(arg) == 3 and arg[1] is dtypes.bool
+
+
+def zeroing(sel: Selection, mask: UOp) -> UOp:
+    """``mask`` as the operand of an instruction that clears the lanes it leaves out."""
+    return sel.alias(X86Ops.ZEROING, mask, dtypes.bool, mask.arg[2])
+
+
+def masked_move(dtype: DType) -> X86Op:
+    """The move of ``dtype`` whose mask has a bit per element."""
+    if dtype is dtypes.float32:
+        return X86Ops.VMOVUPS
+    return X86Ops.VMOVUPD if dtype is dtypes.float64 else X86Ops[f"VMOVDQU{dtype.itemsize * 8}"]
+
+
+def all_zero(u: UOp) -> bool:
+    """Whether every byte of a literal is 0."""
+    if u.op is Ops.STACK:
+        return all(all_zero(s) for s in u.src)
+    return u.is_const and literal_bits(u.const_value, u.dtype) == 0
 
 
 def lane_of(u: UOp, lane: int) -> UOp:
@@ -273,6 +378,11 @@ def float_op(base: str, dtype: DType, lanes: int) -> X86Op:
     if op is None:
         op = _float_ops[key] = X86Ops[f"{base}{'P' if lanes > 1 else 'S'}{'S' if dtype is dtypes.float32 else 'D'}"]
     return op
+
+
+def bitwise_op(sel: Selection, base: str, itemsize: int = 4) -> X86Op:
+    """``VPAND`` (VPOR, VPXOR, VPANDN); in EVEX its name says the size of a broadcast element."""
+    return X86Ops[base + ("Q" if itemsize == 8 else "D") if sel.level.evex else base]
 
 
 INT_SUFFIX = {1: "B", 2: "W", 4: "D", 8: "Q"}

@@ -36,6 +36,20 @@ class Pending:
         return value
 
 
+class Induction:
+    """Multiples of a loop counter that the loop counts itself.
+
+    Attributes:
+        preheader: where they start. first: number of the loop's first segment. steps: register of each multiple.
+    """
+
+    __slots__ = ("preheader", "first", "steps")
+
+    def __init__(self, preheader: list[UOp], first: int) -> None:
+        self.preheader, self.first = preheader, first
+        self.steps: dict[int, UOp] = {}
+
+
 class Selection:
     """Values, segments and scopes of one program.
 
@@ -45,13 +59,18 @@ class Selection:
         depth: number of open loops. depth_of: depth at which an instruction was emitted.
         flags: the instruction whose flags are current, None when unknown.
         pending: loads that were put off. skipped: nodes that get no value of their own.
+        found: what a target noted about a node before selection.
         variables: the variable of each register of the IR. in_registers: the buffers that are only variables.
-        loops: what END must know of its RANGE.
+        loops: what END must know of its RANGE. innermost: RANGEs without another loop inside.
+        carried: registers that loops change, read by the next iteration.
         frame: offset of each buffer that lies in the stack frame. frame_bytes: their size.
+        arguments: place of each parameter in the call. streamed: storages that some store writes past the caches.
+        inductions: by the register of its counter, what a loop counts beside it.
+        level: what the rules must know of the target's instructions.
     """
 
-    def __init__(self, rules: dict[Ops, Rule]) -> None:
-        self.rules = rules
+    def __init__(self, rules: dict[Ops, Rule], level: Any = None) -> None:
+        self.rules, self.level = rules, level
         self.values: dict[UOp, UOp] = {}
         self.uses: dict[UOp, int] = {}
         self.spread: dict[UOp, bool] = {}
@@ -66,11 +85,17 @@ class Selection:
         self.serial = 0
         self.pending: dict[UOp, Pending] = {}
         self.skipped: set[UOp] = set()
+        self.found: dict[UOp, Any] = {}
         self.variables: dict[Any, UOp] = {}
         self.in_registers: set[UOp] = set()
         self.loops: dict[UOp, Any] = {}
+        self.innermost: set[UOp] = set()
+        self.inductions: dict[int, Induction] = {}
+        self.carried: set[int] = set()
         self.frame: dict[UOp, int] = {}
         self.frame_bytes = 0
+        self.arguments: dict[UOp, int] = {}
+        self.streamed: set[UOp] = set()
 
     # *** emission ***
     def new_tag(self) -> int:
@@ -165,6 +190,10 @@ class Selection:
         self.out = []
         self.segments.append(self.out)
         self.flags = None
+
+    def reads(self, tag: int, first: int) -> bool:
+        """Whether an instruction from segment ``first`` on reads register ``tag``."""
+        return any(s.tag == tag for segment in self.segments[first:] for node in segment for s in node.src)
 
     # *** values ***
     def value(self, u: UOp) -> UOp:

@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Any, NamedTuple
 
+from tinyhost.ops import direct
+
 
 class AllocationError(ValueError):
     """The function handed to the allocator breaks a precondition, or cannot be allocated at all."""
 
 
+@direct
 class Kind(IntEnum):
     """What control flow and the allocator must know of an instruction."""
 
@@ -29,6 +32,7 @@ class Kind(IntEnum):
     RET = 5  # leaves the function; may use operands
 
 
+@direct
 class Timing(IntEnum):
     """When an operand is touched: before the instruction's effect, or after it."""
 
@@ -36,6 +40,7 @@ class Timing(IntEnum):
     LATE = 1
 
 
+@direct
 class Constraint(IntEnum):
     """Where an operand may be."""
 
@@ -168,6 +173,7 @@ class Function:
     vregs: list[VReg]
 
 
+@direct
 class EditKind(Enum):
     """What an inserted operation does. None of them may change flags."""
 
