@@ -5,7 +5,7 @@ over plain numbers, with the neighbours of multiples of pi/2 and of 1; float64 o
 of float16 and float32 are compared with float64, whose own error is 2**-29 of their last place, and the worst ones once
 more with mpmath; float64 is compared with mpmath of 200 bits. One line a function and type: the bound that
 ``docs/accuracy.md`` states, the largest error and where it is, the mean. Run with ``DEV=CPU:LLVM`` and so on for
-another renderer.
+another renderer; ``--every 1`` goes through all float32.
 """
 from __future__ import annotations
 
@@ -29,6 +29,10 @@ def _erf(x: Array) -> Array:
     return np.array([math.erf(v) for v in x.tolist()])
 
 
+def _gelu(x: Array) -> Array:
+    return x / (1 + np.exp(-2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
 @dataclass(frozen=True)
 class Function:
     """One math function: how it is called here, in float64 and in mpmath, its arguments, and what is promised."""
@@ -43,9 +47,9 @@ class Function:
 
 
 FUNCTIONS = (
-    Function("exp2", lambda x: x.exp2(), np.exp2, -1100, 1030, (0.51, 1.5, 1.5)),
-    Function("exp", lambda x: x.exp(), np.exp, -750, 710, (0.51, 1.5, 1.5)),
-    Function("log2", lambda x: x.log2(), np.log2, 0.0, np.inf, (0.51, 1.5, 1.5)),
+    Function("exp2", lambda x: x.exp2(), np.exp2, -1100, 1030, (0.51, 2.0, 2.0)),
+    Function("exp", lambda x: x.exp(), np.exp, -750, 710, (0.51, 2.0, 2.0)),
+    Function("log2", lambda x: x.log2(), np.log2, 0.0, np.inf, (0.51, 2.0, 2.0)),
     Function("log", lambda x: x.log(), np.log, 0.0, np.inf, (0.51, 1.5, 1.5)),
     Function("log10", lambda x: x.log10(), np.log10, 0.0, np.inf, (0.51, 2.0, 2.0)),
     Function("expm1", lambda x: x.expm1(), np.expm1, -750, 710, (0.51, 2.0, 2.0)),
@@ -58,12 +62,17 @@ FUNCTIONS = (
     Function("atan", lambda x: x.atan(), np.arctan, -np.inf, np.inf, (0.51, 2.0, 2.0)),
     Function("sinh", lambda x: x.sinh(), np.sinh, -710, 710, (0.51, 2.0, 2.0)),
     Function("cosh", lambda x: x.cosh(), np.cosh, -710, 710, (0.51, 2.0, 2.0)),
-    Function("tanh", lambda x: x.tanh(), np.tanh, -np.inf, np.inf, (0.51, 2.0, 2.0)),
+    Function("tanh", lambda x: x.tanh(), np.tanh, -np.inf, np.inf, (0.51, 2.2, 2.5)),
     Function("asinh", lambda x: x.asinh(), np.arcsinh, -np.inf, np.inf, (0.51, 2.0, 2.0)),
     Function("acosh", lambda x: x.acosh(), np.arccosh, 1, np.inf, (0.51, 2.0, 2.0)),
     Function("atanh", lambda x: x.atanh(), np.arctanh, -1, 1, (0.51, 2.0, 2.0)),
-    Function("sigmoid", lambda x: x.sigmoid(), lambda x: 1 / (1 + np.exp(-x)), -745, np.inf, (0.51, 2.5, 2.0)),
-    Function("erf", lambda x: x.erf(), _erf, -np.inf, np.inf, (0.51, 2.0, 2.0)),
+    Function("sigmoid", lambda x: x.sigmoid(), lambda x: 1 / (1 + np.exp(-x)), -745, np.inf, (0.51, 2.5, 2.5)),
+    Function("silu", lambda x: x.silu(), lambda x: x / (1 + np.exp(-x)), -80, np.inf, (0.51, 3.0, 3.0)),
+    Function("softplus", lambda x: x.softplus(), lambda x: np.logaddexp(0, x), -745, np.inf, (0.51, 3.0, 3.0)),
+    Function("gelu", lambda x: x.gelu(), _gelu, -1, np.inf, (0.51, 4.0, 4.0)),
+    Function("gelu_erf", lambda x: x.gelu("none"), lambda x: x * 0.5 * (1 + _erf(x / math.sqrt(2))), -1, np.inf,
+             (0.51, 4.0, 4.0)),
+    Function("erf", lambda x: x.erf(), _erf, -np.inf, np.inf, (0.51, 2.0, 2.2)),
     Function("sqrt", lambda x: x.sqrt(), np.sqrt, 0.0, np.inf, (0.5, 0.5, 0.5)),
     Function("rsqrt", lambda x: x.rsqrt(), lambda x: 1 / np.sqrt(x), 0.0, np.inf, (0.51, 1.5, 1.5)),
     Function("pow", lambda x, y: x ** y, np.power, 0.0, np.inf, (0.51, 0.51, 2.0), 2),
@@ -75,8 +84,17 @@ def _mp_function(name: str) -> Callable[..., Any]:
     import mpmath
     special = {"exp2": lambda x: mpmath.mpf(2) ** x, "log2": lambda x: mpmath.log(x, 2),
                "rsqrt": lambda x: 1 / mpmath.sqrt(x), "pow": lambda x, y: x ** y,
-               "sigmoid": lambda x: 1 / (1 + mpmath.exp(-x))}
+               "sigmoid": lambda x: 1 / (1 + mpmath.exp(-x)), "silu": lambda x: x / (1 + mpmath.exp(-x)),
+               "softplus": lambda x: mpmath.log1p(mpmath.exp(x)) if x < 1000 else x, "gelu": _mp_gelu,
+               "gelu_erf": lambda x: x / 2 * mpmath.erfc(-x / mpmath.sqrt(2))}
     return special.get(name) or getattr(mpmath, name)
+
+
+def _mp_gelu(x: Any) -> Any:
+    import mpmath
+    if abs(x) > 1000:
+        return x if x > 0 else mpmath.mpf(0)
+    return x / (1 + mpmath.exp(-2 * mpmath.sqrt(2 / mpmath.pi) * (x + mpmath.mpf(0.044715) * x**3)))
 
 
 def exact(f: Function, *arguments: Array) -> tuple[Array, Array]:
@@ -159,6 +177,22 @@ def measure(f: Function, dtype: type, count: int, seed: int = 0, every: int = 1)
     return errors[inside], [a[inside] for a in arguments], got[inside]
 
 
+def sweep(f: Function, every: int = 1, block: int = 1 << 22) -> tuple[float, float, int]:
+    """(largest error, where, how many) over all float32 of a function's range, or one of ``every``, by bit pattern."""
+    worst, where, count = 0.0, math.nan, 0
+    for start in range(0, 1 << 32, block * every):
+        x = np.arange(start, min(start + block * every, 1 << 32), every, dtype=np.uint64).astype(np.uint32)
+        x = x.view(np.float32)
+        x = x[np.isfinite(x) & (x >= f.low) & (x <= f.high) & ((x != 0) | (f.low != 0.0))]
+        if x.size == 0:
+            continue
+        errors = _errors(f, [x], f.ours(Tensor(x)).numpy())
+        count += x.size
+        if (most := float(np.nanmax(errors))) > worst:
+            worst, where = most, float(x[np.nanargmax(errors)])
+    return worst, where, count
+
+
 def report(names: Iterable[str], count: int, wide_count: int) -> None:
     """Print the table."""
     print(f"{'function':8} {'type':8} {'numbers':>8} {'bound':>6} {'max ulp':>8} {'99.9 %':>7} {'mean':>6}  "
@@ -181,9 +215,16 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("names", nargs="*", help="functions, all by default")
     p.add_argument("--count", type=int, default=2_000_000, help="arguments of float32, and pairs of float16 for pow")
     p.add_argument("--wide", type=int, default=20_000, help="arguments of float64")
+    p.add_argument("--every", type=int, default=0, help="sweep float32 by bit pattern, one of so many")
     return p
 
 
 if __name__ == "__main__":
     options = parser().parse_args(sys.argv[1:])
-    report(options.names, options.count, options.wide)
+    if options.every:
+        for f in FUNCTIONS:
+            if f.arity == 1 and (not options.names or f.name in options.names):
+                worst, where, count = sweep(f, options.every)
+                print(f"{f.name:8} {count:11} float32: {worst:.3f} ulp at {where!r}, {f.bounds[1]} allowed", flush=True)
+    else:
+        report(options.names, options.count, options.wide)

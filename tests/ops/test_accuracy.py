@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.accuracy import FUNCTIONS, TYPES, Function, measure, ulp_errors
+from benchmarks.accuracy import FUNCTIONS, TYPES, Function, measure, sweep, ulp_errors
 from tinyhost.codegen.lower import native_ops
 from tinyhost.device import renderer_of
 from tinyhost.env import Context
@@ -37,6 +37,23 @@ def test_all_halves_and_many_others(name: str, dev: str) -> None:
     f = BY_NAME[name]
     for dtype, bound in zip(TYPES, f.bounds):
         check(f, dtype, bound, count=20_000 if dtype is np.float64 else 1_000_000, seed=2, every=1)
+
+
+def check_sweep(name: str, every: int) -> None:
+    f = BY_NAME[name]
+    worst, where, count = sweep(f, every)
+    assert count > 1 << 20 and worst <= f.bounds[1], f"{name} of {where!r} is {worst} ulp off, {f.bounds[1]} allowed"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", [f.name for f in FUNCTIONS if f.arity == 1])
+def test_every_float32(name: str) -> None:
+    check_sweep(name, 1)
+
+
+@pytest.mark.parametrize("name", ["exp", "tanh"])
+def test_one_float32_of_a_thousand(name: str) -> None:
+    check_sweep(name, 1009)
 
 
 @pytest.mark.parametrize("name", ["exp2", "log2", "sin"])

@@ -49,10 +49,10 @@ def test_error(dtype: DType, fused: bool) -> None:
     # results over the whole range, bases near 1 with large exponents among them
     base = np.concatenate([np.exp2(rng.uniform(-20, 20, count)), 1 + rng.uniform(-1e-3, 1e-3, count)]).astype(carrier)
     exponent = (rng.uniform(-top, top, base.size) / np.log2(base.astype(np.float64))).astype(carrier)
-    assert worst(base, exponent, computed(base, exponent, dtype, fused)) <= 1.5
+    assert worst(base, exponent, computed(base, exponent, dtype, fused)) <= 2.0
     tiny = (np.finfo(carrier).tiny * rng.uniform(0, 1, 100)).astype(carrier)
     small = rng.uniform(-0.9, 0.9, 100).astype(carrier)
-    assert worst(tiny, small, computed(tiny, small, dtype, fused)) <= 1.5
+    assert worst(tiny, small, computed(tiny, small, dtype, fused)) <= 2.0
 
 
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=str)

@@ -1,4 +1,5 @@
 """Accuracy of EXP2, LOG2 and SIN as polynomials, against float64, long double and exact arithmetic."""
+import functools
 import math
 
 import mpmath
@@ -10,21 +11,23 @@ from tinyhost.dtype import dtypes
 from tinyhost.ops import GroupOp, Ops
 from tinyhost.uop import UOp, graph_rewrite
 from tinyhost.uop.rules.decompose import get_decompositions
-from tinyhost.uop.rules.transcendental import NAMED_FUNCTIONS
+from tinyhost.uop.rules.transcendental import named_functions, replace_formulas
 from tinyhost.uop.semantics import carrier_np, evaluate_np
 
+NAMED = named_functions(True)
+NO_DOUBLE = frozenset(dtypes.all) - {dtypes.float64}
 FUSED = GroupOp.ALU - {Ops.EXP2, Ops.LOG2, Ops.SIN}
 DTYPES = {dtypes.float32: (2.0, np.uint32), dtypes.float64: (2.0, np.uint64)}
 COUNT = 60000
 
 
-def graph(op, dt, fused=True):
-    x = UOp.param(0, dt)
-    return x, graph_rewrite(UOp(op, (x,)), get_decompositions(FUSED if fused else FUSED - {Ops.MULACC}))
+def graph(op, dt, fused=True, wide=True):
+    x, there = UOp.param(0, dt), frozenset(dtypes.all) if wide else NO_DOUBLE
+    return x, graph_rewrite(UOp(op, (x,)), get_decompositions(FUSED if fused else FUSED - {Ops.MULACC}, there))
 
 
-def compute(op, values, dt, fused=True):
-    x, out = graph(op, dt, fused)
+def compute(op, values, dt, fused=True, wide=True):
+    x, out = graph(op, dt, fused, wide)
     return evaluate_graph(out, {x: values.astype(carrier_np(dt))})
 
 
@@ -65,10 +68,11 @@ def test_exp2(dt, fused):
         assert np.array_equal(compute(Ops.EXP2, whole, dt, fused), exact)
 
 
-def named(formula, values, dt, fused=True):
+def named(formula, values, dt, fused=True, wide=True):
     """A formula of the mixin as code generation computes it."""
     x = UOp.param(0, dt)
-    found = graph_rewrite(formula(x), NAMED_FUNCTIONS, bottom_up=True)
+    found = graph_rewrite(formula(x), named_functions(wide), bottom_up=True)
+    assert wide or dt is dtypes.float64 or not any(u.dtype is dtypes.float64 for u in found.toposort())
     assert not any(u.op in (Ops.EXP2, Ops.LOG2, Ops.SIN) for u in found.toposort())
     out = graph_rewrite(found, get_decompositions(FUSED if fused else FUSED - {Ops.MULACC}))
     return evaluate_graph(out, {x: values.astype(carrier_np(dt))})
@@ -86,7 +90,7 @@ def test_exp_is_reduced_by_itself(dt, sign, fused):
             values = values.astype(carrier_np(dt))
             got = named(formula, values if sign > 0 else -values, dt, fused)
             with np.errstate(all="ignore"):
-                assert ulps(got, np.exp(values.astype(np.longdouble)), dt) <= 1.5
+                assert ulps(got, np.exp(values.astype(np.longdouble)), dt) <= 2.0
 
 
 @pytest.mark.parametrize("fused", [True, False], ids=["fused", "unfused"])
@@ -98,13 +102,13 @@ def test_logarithms_of_other_bases(dt, fused):
             values = values.astype(carrier_np(dt))
             with np.errstate(all="ignore"):
                 exact = getattr(np, name)(values.astype(np.longdouble))
-            assert ulps(named(lambda x: getattr(x, name)(), values, dt, fused), exact, dt) <= 1.5
+            assert ulps(named(lambda x: getattr(x, name)(), values, dt, fused), exact, dt) <= 2.0
 
 
 @pytest.mark.parametrize("fused", [True, False], ids=["fused", "unfused"])
 @pytest.mark.parametrize("name", ["cos", "tan"])
-@pytest.mark.parametrize("dt", DTYPES)
-def test_cos_and_tan_near_multiples_of_a_quarter_turn(dt, name, fused):
+@pytest.mark.parametrize("dt, wide", [*((dt, True) for dt in DTYPES), (dtypes.float32, False)])
+def test_cos_and_tan_near_multiples_of_a_quarter_turn(dt, wide, name, fused):
     k = np.random.default_rng(7).integers(1, 2**14, 400)
     near = (np.longdouble("1.57079632679489661923132169") * k).astype(carrier_np(dt))
     for values in (near, np.nextafter(near, near.dtype.type(0)), near * np.exp2(60), np.array([0.0, -0.0, 1e-30])):
@@ -112,7 +116,7 @@ def test_cos_and_tan_near_multiples_of_a_quarter_turn(dt, name, fused):
         with mpmath.workprec(1300):
             exact = np.array([np.longdouble(mpmath.nstr(getattr(mpmath, name)(mpmath.mpf(float(v))), 30))
                               for v in values])
-        got = named(lambda x: getattr(x, name)(), values, dt, fused)
+        got = named(lambda x: getattr(x, name)(), values, dt, fused, wide)
         assert ulps(got, exact, dt) <= 2.0
         assert name == "tan" or (np.abs(got) <= 1).all()
 
@@ -132,7 +136,7 @@ def test_formulas_of_other_constants_stay():
     half = UOp(Ops.SIN, (x * 0.5,))
     for u in (UOp(Ops.EXP2, (x * 1.4427,)), UOp(Ops.LOG2, (x,)) * 0.6931, half * half * -2 + 2, half * half * -3 + 1,
               UOp(Ops.FDIV, (UOp(Ops.SIN, (x * 2,)), x.cos()))):
-        kept = [v for v in graph_rewrite(u, NAMED_FUNCTIONS, bottom_up=True).toposort()
+        kept = [v for v in graph_rewrite(u, NAMED, bottom_up=True).toposort()
                 if v.op in (Ops.EXP2, Ops.LOG2, Ops.SIN)]
         assert kept
 
@@ -152,7 +156,7 @@ def test_log2(dt, fused):
 
 @pytest.mark.parametrize("fused", [True, False], ids=["fused", "unfused"])
 @pytest.mark.parametrize("dt", DTYPES)
-def test_sin(dt, fused):
+def test_sin(dt, fused, wide=True):
     rng = np.random.default_rng(3)
     most = 127 if dt is dtypes.float32 else 1023
     k = rng.integers(1, 2**13 if dt is dtypes.float32 else 2**20, 300)
@@ -161,15 +165,22 @@ def test_sin(dt, fused):
                    rng.uniform(-1e5, 1e5, 1000), rng.uniform(1, 2, 1000) * 2.0 ** rng.integers(5, most, 1000),
                    any_bits(dt)[:1000]):
         values = values.astype(carrier_np(dt))
-        assert ulps(compute(Ops.SIN, values, dt, fused), exact_sin(values), dt) <= DTYPES[dt][0]
+        assert ulps(compute(Ops.SIN, values, dt, fused, wide), exact_sin(values), dt) <= DTYPES[dt][0]
+
+
+@pytest.mark.parametrize("fused", [True, False], ids=["fused", "unfused"])
+def test_sin_on_a_target_without_float64(fused):
+    test_sin(dtypes.float32, fused, wide=False)
+    assert not any(u.dtype is dtypes.float64 for u in graph(Ops.SIN, dtypes.float32, fused, False)[1].toposort())
 
 
 def test_the_hardest_arguments_of_sin():
     """Numbers closest to a multiple of pi (Muller, "Elementary Functions", table 11.1, for float64)."""
     hard = np.array([6381956970095103.0 * 2.0**797])
     assert ulps(compute(Ops.SIN, hard, dtypes.float64), exact_sin(hard), dtypes.float64) <= 2
-    bits = np.arange(0x4B000000, 0x7F800000, 0x1357, dtype=np.uint32).view(np.float32)[:3000]
-    assert ulps(compute(Ops.SIN, bits, dtypes.float32), exact_sin(bits), dtypes.float32) <= 2
+    bits = np.arange(0x4B000000, 0x7F800000, 0x47357, dtype=np.uint32).view(np.float32)
+    for wide in (True, False):
+        assert ulps(compute(Ops.SIN, bits, dtypes.float32, wide=wide), exact_sin(bits), dtypes.float32) <= 2
 
 
 @pytest.mark.parametrize("dt", [dtypes.float16, dtypes.bfloat16, *DTYPES])
@@ -202,8 +213,92 @@ def test_narrow_floats_go_through_float32(dt):
         assert np.array_equal(compute(op, rounded, dt), evaluate_np(op, dt, rounded))
 
 
+@functools.cache
+def exact_erf(v):
+    return np.longdouble(mpmath.nstr(mpmath.erf(mpmath.mpf(v)), 25))
+
+
+EXACT = {"sigmoid": lambda x: 1 / (1 + np.exp(-x)), "tanh": np.tanh, "expm1": np.expm1, "log1p": np.log1p,
+         "_half_exp": lambda x: np.where(x < 0, 0.5, np.exp(x - np.log(np.longdouble(2)))),
+         "erf": lambda x: np.copysign(np.array([exact_erf(float(v)) for v in x]), x)}
+SPANS = {"sigmoid": [(-104, 40), (-4, 4)], "tanh": [(-10, 10), (-0.6, 0.6)], "expm1": [(-20, 88), (-1, 1)],
+         "log1p": [(-0.999, 3), (-1e-3, 1e-3), (0, 1e30)], "_half_exp": [(0, 89)], "erf": [(-5, 5), (-0.5, 0.5)]}
+
+
+@pytest.mark.parametrize("fused", [True, False], ids=["fused", "unfused"])
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("dt", DTYPES)
+def test_formulas_of_the_mixin_become_functions(dt, name, fused):
+    """The formula as the mixin writes it is found, and what replaces it is as exact as the documents say."""
+    rng = np.random.default_rng(8)
+    for span in SPANS[name]:
+        values = rng.uniform(*span, COUNT if name != "erf" else 2000).astype(carrier_np(dt))
+        got = named(lambda x: getattr(x, name)(), values, dt, fused)
+        with np.errstate(all="ignore"):
+            assert ulps(got, EXACT[name](values.astype(np.longdouble)), dt) <= 2.5
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "tanh", "expm1", "log1p", "erf", "exp", "log", "exp2", "log2"])
+@pytest.mark.parametrize("dt", DTYPES)
+def test_ends_of_functions(dt, name):
+    """Limits, signs of zeros, subnormal and huge numbers, NaN."""
+    info = np.finfo(carrier_np(dt))
+    values = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, info.max, info.min, info.tiny, -info.tiny, info.max / 2,
+                       info.smallest_subnormal, -info.smallest_subnormal, 3 * info.smallest_subnormal, -1.0, 1.0, -2.0])
+    got = named(lambda x: getattr(x, name)(), values, dt) if name not in ("exp2", "log2") else \
+        compute(Ops[name.upper()], values, dt)
+    with np.errstate(all="ignore"):
+        want = EXACT.get(name, getattr(np, name, None))(values.astype(np.longdouble)).astype(carrier_np(dt))
+    number = ~np.isnan(want)
+    assert (np.isnan(got) == ~number).all() and np.array_equal(np.isinf(got), np.isinf(want))
+    assert np.array_equal(np.signbit(got)[number], np.signbit(want)[number])
+    np.testing.assert_allclose(got[number], want[number], rtol=4 * info.eps, atol=0)
+
+
+@pytest.mark.parametrize("name", ["exp", "sigmoid", "tanh", "erf", "log", "log1p", "expm1"])
+def test_results_rise_where_polynomials_meet(name):
+    """Over neighbours of the points where n changes, results fall by at most what two roundings may."""
+    at = np.array([0.1733, 0.34657359, 0.5, 0.55, 1 / 3, 2 / 3, 1.0, 4 / 3, 3.5])
+    values = np.sort((at[:, None] + np.arange(-500, 501) * 2.0**-24).ravel()).astype(np.float32)
+    got = named(lambda x: getattr(x, name)(), values, dtypes.float32).astype(np.float64)
+    assert (np.diff(got) >= -3 * np.spacing(np.abs(got[1:]).astype(np.float32))).all()
+
+
+def test_exponentials_of_what_cannot_be_positive_are_shorter():
+    """-|x|, and x less its maximum as in a softmax, need neither an upper bound nor two factors."""
+    rows, i, j, k = UOp.param(0, dtypes.float32, 4096), *(UOp.range(64, n) for n in range(3))
+    top = UOp(Ops.REDUCE, (rows.index(i * 64 + j), j), (Ops.MAX, 0))
+    other = UOp(Ops.REDUCE, (rows.index(i * 64 + j + 1), j), (Ops.MAX, 0))
+    x = UOp.param(1, dtypes.float32)
+    def bounds(u):
+        found = graph_rewrite(u.exp(), NAMED, bottom_up=True)
+        return sum(v.op in (Ops.MAX, Ops.CMPLT) for v in found.toposort().keys() - u.toposort().keys())
+    for u in (rows.index(i * 64 + k) - top, (x < 0).where(x, -x), (x > 0).where(-x, x), -x.abs()):
+        assert bounds(u) == 1
+    for u in (rows.index(i * 64 + k) - other, x, (x < 0).where(-x, x), (x < 1).where(x, -x), x.abs()):
+        assert bounds(u) == 2
+    values = np.concatenate([np.random.default_rng(9).uniform(-105, 0, COUNT), [0.0, -np.inf, np.nan, -1e-40]])
+    values = values.astype(np.float32)
+    found = graph_rewrite((x < 0).where(x, -x).exp(), NAMED, bottom_up=True)
+    got = evaluate_graph(graph_rewrite(found, get_decompositions(FUSED)), {x: values})
+    with np.errstate(all="ignore"):
+        assert ulps(got, np.exp(values.astype(np.longdouble)), dtypes.float32) <= 1.5
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "tanh", "softplus"])
+def test_a_formula_whose_exponential_has_other_readers_stays(name):
+    """Gradients read it: computing the function as well would compute it twice."""
+    x = UOp.param(0, dtypes.float32)
+    y = getattr(x, name)()
+    core = next(u for u in y.toposort() if u.op is Ops.EXP2)
+    alone, shared = (replace_formulas(UOp.sink(*roots), True) for roots in ((y,), (y, core * 2.0)))
+    shifts = [sum(u.op is Ops.SHL for u in sink.toposort()) for sink in (alone, shared)]
+    assert shifts == [1, 1] and alone.src[0] is not y
+    assert name == "softplus" or alone.src[0] is not shared.src[0]
+
+
 def test_graphs_stay_small():
     sizes = {(op, dt): sum(u.op in GroupOp.ALU for u in graph(op, dt)[1].toposort())
              for op in (Ops.EXP2, Ops.LOG2, Ops.SIN) for dt in DTYPES}
-    assert sizes[Ops.EXP2, dtypes.float32] <= 25 and sizes[Ops.LOG2, dtypes.float32] <= 42
+    assert sizes[Ops.EXP2, dtypes.float32] <= 17 and sizes[Ops.LOG2, dtypes.float32] <= 31
     assert sizes[Ops.SIN, dtypes.float32] <= 90 and sizes[Ops.SIN, dtypes.float64] <= 170

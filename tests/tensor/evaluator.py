@@ -236,6 +236,9 @@ def _value(u: UOp, values: dict[UOp, Array], args: tuple[Array, ...]) -> Any:
         return _shift(op is Ops.SHL, fit(v[0], u.dtype), v[1], 64 if u.dtype.is_weak else u.dtype.bitsize)
     if op in BINARY:
         return BINARY[op](*_operands(u, v))
+    if op is Ops.MULACC:
+        a, b, c = (fit(x, u.dtype) for x in v)
+        return a * b + c
     if op is Ops.WHERE:
         return _where(u, v)
     if op is Ops.CAST:

@@ -7,10 +7,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from tinyhost.mixin.minimax import Minimax
 from tinyhost.mixin.transcendental import TranscendentalMixin
 
 if TYPE_CHECKING:
     from typing import Self
+
+# 2y / x in the tanh form of gelu, y being sqrt(2 / pi) * (x + 0.044715 * x**3), in x*x
+_GELU = Minimax(*[tuple(2 * math.sqrt(2 / math.pi) * c for c in (1.0, 0.044715))] * 2)
 
 
 class ActivationMixin(TranscendentalMixin):
@@ -56,7 +60,7 @@ class ActivationMixin(TranscendentalMixin):
 
     def silu(self) -> Self:
         """``self * sigmoid(self)``."""
-        return self * self.sigmoid()
+        return self._in_float32(lambda x: x * x.sigmoid())
 
     def swish(self) -> Self:
         """Same as ``silu``."""
@@ -69,11 +73,11 @@ class ActivationMixin(TranscendentalMixin):
             ValueError: another approximation.
         """
         if approximate == "none":
-            return self * 0.5 * ((self / math.sqrt(2)).erf() + 1)
+            return self._in_float32(lambda x: x * 0.5 * ((x / math.sqrt(2)).erf() + 1))
         if approximate != "tanh":
             raise ValueError(f"unknown approximate {approximate!r}: use 'tanh' or 'none'")
         # 0.5 x (1 + tanh(y)) = x sigmoid(2y)
-        return self * ((self + self * self * self * 0.044715) * (2 * math.sqrt(2 / math.pi))).sigmoid()
+        return self._in_float32(lambda x: x * (x * _GELU.at(x * x)).sigmoid())
 
     def quick_gelu(self) -> Self:
         """``self * sigmoid(1.702 * self)``."""

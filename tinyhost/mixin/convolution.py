@@ -98,11 +98,12 @@ class ConvolutionMixin(ContractionMixin):
         n = len(kernel)
         x = self._pool(kernel, stride, dilation)
         window = x.shape[2:2 + n]
-        # (batch, group, 1, in, *window, *kernel) -> (batch, group, 1, *window, in, *kernel)
+        # (batch, group, 1, in, *window, *kernel) -> (batch, group, 1, in, *kernel, *window): what a gradient keeps of
+        # the products is read along the window
         x = x.reshape((batch, groups, 1, per_group, *window, *kernel))
-        x = x.permute((0, 1, 2, *range(4, 4 + n), 3, *range(4 + n, 4 + 2 * n)))
-        w = weight.reshape((1, groups, out // groups, *(1,) * n, per_group, *kernel))
-        return x._product_sum(w, tuple(range(-1 - n, 0)), dtype).reshape((batch, out, *window))
+        x = x.permute((0, 1, 2, 3, *range(4 + n, 4 + 2 * n), *range(4, 4 + n)))
+        w = weight.reshape((1, groups, out // groups, per_group, *kernel, *(1,) * n))
+        return x._product_sum(w, tuple(range(3, 4 + n)), dtype).reshape((batch, out, *window))
 
     def conv_transpose2d(self, weight: Self, bias: Self | None = None, groups: int = 1, stride: Any = 1,
                          dilation: Any = 1, padding: Any = 0, output_padding: Any = 0) -> Self:

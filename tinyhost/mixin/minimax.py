@@ -1,8 +1,8 @@
 """Minimax polynomials of functions that EXP2, LOG2 and SIN do not give, near where those lose digits.
 
 Each has coefficients for float32 and for float64, lowest power first, by the Remez exchange on the relative error of
-the function (below 2**-27 and 2**-54). Horner's rule, in plain arithmetic. Most are the bend of a function that is
-nearly its argument: f(x) = x + x * bend(x**2), which rounds the large part once.
+the function (below 2**-27 and 2**-54). Horner's rule in MULACC, which contracts where the target can. Most are the bend
+of a function that is nearly its argument: f(x) = x + x * bend(x**2), which rounds the large part once.
 """
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tinyhost.dtype import DType, dtypes, strong_dtype
+from tinyhost.ops import Ops
 
 N = TypeVar("N", bound=Any)
 
@@ -29,12 +30,11 @@ class Minimax:
 
     def at(self, x: N) -> N:
         """The polynomial at a node."""
-        *rest, top = self.wide if is_wide(x.dtype) else self.narrow
-        value: N = x * top
-        for c in reversed(rest[1:]):
-            value = (value + c) * x
-        if rest[0]:
-            value = value + rest[0]
+        first, *rest, top = (x._operands(c)[1] for c in (self.wide if is_wide(x.dtype) else self.narrow))
+        value: N = top
+        for c in reversed(rest):
+            value = x.alu(Ops.MULACC, value, c)
+        value = x.alu(Ops.MULACC, value, first) if self.narrow[0] else x * value
         return value
 
 

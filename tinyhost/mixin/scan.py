@@ -1,7 +1,7 @@
 """Running reductions along an axis.
 
-Takes a node and an axis; gives nodes of its shape. Windows over the padded axis are reduced; a long axis is scanned in
-blocks of about the square root of its length, then the block totals, so the work is at most length times block.
+Takes a node and an axis; gives nodes of its shape. Windows over the padded axis are reduced; a long axis is cut into
+blocks whose totals are scanned first, so the work is at most length times block, in three passes over memory.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 _WINDOW = 64  # up to here one reduction per element is cheaper than the kernels of a second stage
-_BLOCK = 128  # blocks are at most this long; more totals are scanned in blocks themselves
+_BLOCK = 16  # elements of a block, each a sum over up to so many; the totals are scanned in blocks themselves
 
 
 class ScanMixin(ReduceMixin, PadMixin, CreationMixin):
@@ -42,18 +42,17 @@ class ScanMixin(ReduceMixin, PadMixin, CreationMixin):
         n = self.shape[-1]
         if not isinstance(n, int) or n <= _WINDOW:
             return self._scan_windows(op)
-        blocks = self._in_blocks(n, self._identity(op))._scan_windows(op)
+        blocks = self._in_blocks(n, self._identity(op))
         lead, count, block = blocks.shape[:-2], blocks.shape[-2], blocks.shape[-1]
-        totals = blocks.shrink((*(None for _ in lead), None, (block - 1, block))).reshape((*lead, count))
-        before = totals._scan_last(op)._shifted(op).reshape((*lead, count, 1))
-        return blocks.alu(op, before).reshape((*lead, count * block)).shrink((*(None for _ in lead), (0, n)))
+        before = blocks._reduce(op, -1)._scan_last(op)._shifted(op).reshape((*lead, count, 1))
+        ret = blocks._scan_windows(op).alu(op, before).reshape((*lead, count * block))
+        return ret.shrink((*(None for _ in lead), (0, n)))
 
     def _in_blocks(self, n: int, fill: Any) -> Self:
-        """The last axis, of extent ``n``, as blocks of about ``sqrt(n)``, the last one filled up."""
+        """The last axis, of extent ``n``, in blocks, the last one filled up."""
         lead = self.shape[:-1]
-        block = min(_BLOCK, 1 << (math.isqrt(n - 1).bit_length()))
-        size = round_up(n, block)
-        return self.pad((*(None for _ in lead), (0, size - n)), value=fill).reshape((*lead, size // block, block))
+        size = round_up(n, _BLOCK)
+        return self.pad((*(None for _ in lead), (0, size - n)), value=fill).reshape((*lead, size // _BLOCK, _BLOCK))
 
     def _shifted(self, op: Ops) -> Self:
         """An inclusive scan as an exclusive one."""

@@ -75,7 +75,7 @@ class TranscendentalMixin(ElementwiseMixin):
         def fn(x: Self) -> Self:
             near = x.abs() < 0.5
             a = near.where(x, 0)
-            return x.eq(0).where(x, near.where(a + a * minimax.EXPM1.at(a), x.exp() - 1))
+            return x.ne(0).where(near.where(a + a * minimax.EXPM1.at(a), x.exp() - 1), x)
         return self._in_float32(fn)
 
     def log1p(self) -> Self:
@@ -83,8 +83,8 @@ class TranscendentalMixin(ElementwiseMixin):
         def fn(x: Self) -> Self:
             total = x + 1
             # what the sum lost when it was rounded; beyond 2**30 it counts no more
-            lost = (x > 1).where((x > 2.0**30).where(0, 1 - (total - x)), x - (total - 1))
-            return x.eq(0).where(x, total.log() + lost / total.eq(0).where(1, total))
+            lost = (x > 1).where((x > 2.0**30).where(0, x - total + 1), x - (total - 1))
+            return x.ne(0).where(total.log() + lost / total.ne(0).where(total, 1), x)
         return self._in_float32(fn)
 
     def logaddexp(self, other: Any) -> Self:
@@ -131,8 +131,8 @@ class TranscendentalMixin(ElementwiseMixin):
     def _odd_from(self, limit: float, near: minimax.Minimax, far: Callable[[Self], Self]) -> Self:
         """The odd function that is ``_bent`` by ``near`` up to ``limit``, and ``far`` beyond."""
         def positive(a: Self) -> Self:
-            small = a <= limit
-            return small.where(small.where(a, 0)._bent(near), far(a))
+            beyond = a > limit
+            return beyond.where(far(a), beyond.where(0, a)._bent(near))
         return self._odd(positive)
 
     def asin(self) -> Self:
@@ -176,7 +176,8 @@ class TranscendentalMixin(ElementwiseMixin):
         """exp(self) / 2, finite as long as that is, for self from 0."""
         # e**3 / 2 is nearly a number of float32 and of float64, and self - 3 is exact
         far = self > (709 if minimax.is_wide(self.dtype) else 88)
-        return far.where(self - 3, self).exp() * far.where(math.exp(3) / 2, 0.5)
+        value = far.where(self - 3, self).exp()
+        return far.where(value * (math.exp(3) / 2), value * 0.5)
 
     def sinh(self) -> Self:
         """Hyperbolic sine."""
@@ -195,7 +196,7 @@ class TranscendentalMixin(ElementwiseMixin):
     def tanh(self) -> Self:
         """Hyperbolic tangent."""
         return self._in_float32(
-            lambda x: x._odd_from(0.625, minimax.TANH, lambda a: 1 - (a * -2).sigmoid() * 2))
+            lambda x: x._odd_from(0.625, minimax.TANH, lambda a: (a * -2).sigmoid() * -2 + 1))
 
     def _log_of_sum(self, root: Callable[[Self], Self]) -> Self:
         """log(self + root(self)), with what the sum loses when it is rounded; for self from 0."""
@@ -231,7 +232,7 @@ class TranscendentalMixin(ElementwiseMixin):
         """Gauss error function."""
         def far(a: Self) -> Self:
             top = 6 if minimax.is_wide(a.dtype) else 4  # 1 from there
-            return 1 - (-minimax.ERFC.at((a > top).where(top, a))).exp()
+            return (-minimax.ERFC.at((a > top).where(top, a))).exp() * -1 + 1
         return self._in_float32(lambda x: x._odd_from(1, minimax.ERF, far))
 
     def sigmoid(self) -> Self:
@@ -239,7 +240,7 @@ class TranscendentalMixin(ElementwiseMixin):
         def fn(x: Self) -> Self:
             negative = x < 0
             t = negative.where(x, -x).exp()  # at most 1: neither it nor a gradient overflows
-            return negative.where(t, 1) / (t + 1)
+            return negative.where(t, 1) * (t + 1).reciprocal()
         return self._in_float32(fn)
 
     # *** rounding, sign, classes ***
@@ -264,7 +265,7 @@ class TranscendentalMixin(ElementwiseMixin):
         if self.dtype.is_unsigned or self.dtype is dtypes.bool:
             return self._fresh()
         magnitude = self.maximum(-self)
-        return self.eq(0).where(0, magnitude) if self.dtype.is_float else magnitude
+        return self.ne(0).where(magnitude, 0) if self.dtype.is_float else magnitude
 
     def copysign(self, other: Any) -> Self:
         """Magnitude of self with the sign of ``other``; the sign of a zero counts."""

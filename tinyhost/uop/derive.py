@@ -111,6 +111,12 @@ def dtype_from_uop(op: Ops, src: tuple["UOp", ...], arg: Any) -> DType:
     return rule(op, src, arg)
 
 
+def dtype_of(u: "UOp") -> DType:
+    """``dtype_from_uop`` of a node whose sources have theirs."""
+    rule = _DTYPE.get(u.op)
+    return dtype_from_uop(u.op, u.src, u.arg) if rule is None else rule(u.op, u.src, u.arg)
+
+
 # *** device ***
 def device_from_uop(u: "UOp") -> str | tuple[str, ...] | None:
     """Where the value is computed or stored: the first source's that has one, unless the op says it itself."""

@@ -9,11 +9,12 @@ from enum import auto
 from typing import Any
 
 from tinyhost.helpers import to_function_name
-from tinyhost.ops import AxisType, FastEnum
+from tinyhost.ops import AxisType, FastEnum, direct
 from tinyhost.target import Target
 from tinyhost.uop.info import record
 
 
+@direct
 class OptOps(FastEnum):
     """Actions of the optimiser; ``docs/codegen.md`` says what each does to the ranges of a kernel."""
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from tinyhost.dtype import ConstFloat, DType, Invalid, to_dtype
@@ -19,7 +21,7 @@ from tinyhost.ops import AddrSpace, AxisType, Ops
 from tinyhost.uop.derive import (
     addrspace_from_uop,
     device_from_uop,
-    dtype_from_uop,
+    dtype_of,
     element_of,
     ended_by,
     ranges_from_uop,
@@ -156,11 +158,12 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin, WalkMixin):
     def _fill(self, slot: str, rule: Callable[[UOp], Any],
               data_src: Callable[[UOp], tuple[UOp, ...]] | None = None) -> Any:
         """Compute ``slot`` for this node and whatever below lacks it, sources first, without recursion."""
+        read = _READ[slot]
         users: list[tuple[UOp, Any]] = []  # nodes that wait, each with the rest of its sources
         node, rest = self, iter(self.src if data_src is None else data_src(self))
         while True:
             for s in rest:
-                if getattr(s, slot) is UNSET:
+                if read(s) is UNSET:
                     users.append((node, rest))
                     node, rest = s, iter(s.src if data_src is None else data_src(s))
                     break
@@ -175,7 +178,12 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin, WalkMixin):
     def dtype(self) -> DType:
         """Element type of the value."""
         d = self._dtype_
-        return self._fill("_dtype_", _dtype_rule) if d is UNSET else d
+        if d is UNSET:
+            for s in self.src:
+                if s._dtype_ is UNSET:
+                    return self._fill("_dtype_", dtype_of)  # type: ignore[no-any-return]
+            d = self._dtype_ = dtype_of(self)
+        return d
 
     @property
     def _shape(self) -> tuple[sint, ...] | None:
@@ -290,6 +298,8 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin, WalkMixin):
     @staticmethod
     def cconst(b: Any, dtype: DType) -> UOp:
         """A strong literal: CAST(dtype) over CONST; a weak dtype or bool gives the bare literal of that kind."""
+        if type(b) is int:
+            return _strong_integer(b, dtype)
         lit = UOp(Ops.CONST, (), dtype.const(b))
         return lit if lit.dtype is dtype else UOp(Ops.CAST, (lit,), dtype)
 
@@ -440,6 +450,14 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin, WalkMixin):
 
 
 Variable = UOp.variable
+_READ = {slot: attrgetter(slot) for slot in UOp.__slots__}
+
+
+@lru_cache(maxsize=4096)
+def _strong_integer(b: int, dtype: DType) -> UOp:
+    """A strong literal of an integer: an offset or a stride, of which code generation asks for the same few."""
+    lit = UOp(Ops.CONST, (), dtype.const(b))
+    return lit if lit.dtype is dtype else UOp(Ops.CAST, (lit,), dtype)
 
 
 def _without_body(u: UOp) -> tuple[UOp, ...]:
@@ -451,10 +469,6 @@ def _splits(u: UOp) -> tuple[UOp, ...]:
     if u.op is Ops.GETTUPLE:
         return (element_of(u.src[0], u.arg),)
     return _without_body(u) if u.op is not Ops.UNSHARD and isinstance(u._device, tuple) else ()
-
-
-def _dtype_rule(u: UOp) -> DType:
-    return dtype_from_uop(u.op, u.src, u.arg)
 
 
 def _key_rule(u: UOp) -> bytes:

@@ -1,9 +1,10 @@
 """Range reduction of angles: x as a whole number k of quarter turns (pi/2) and a rest r of at most half of one.
 
-Two ways, of which the caller selects by size: Cody and Waite's with pi in parts for small numbers, and Payne and
-Hanek's with the digits of 1/pi that count for large ones (M. Payne, R. Hanek, "Radian reduction for trigonometric
-functions", SIGNUM 18, 1983). Both take |x| and give r, right to about its last bit, what r lost when it was rounded,
-and bits that end in k modulo 4. Payne and Hanek's needs x from 1 up, and 64-bit integers.
+Two ways that are selected by size: Cody and Waite's with pi in parts for small numbers, and Payne and Hanek's with the
+digits of 1/pi that count for large ones (M. Payne, R. Hanek, "Radian reduction for trigonometric functions", SIGNUM 18,
+1983). Both take |x| and give r, right to about its last bit, what r lost when it was rounded, and bits that end in k
+modulo 4. Payne and Hanek's needs x from 1 up, and 64-bit integers. float32 has a third way of Payne and Hanek's kind
+for all sizes, where the target has float64: its digits make the products exact.
 """
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tinyhost.ops import Ops
 from tinyhost.uop.node import UOp
 from tinyhost.uop.rules.build import add, and_, bits, differs, fma, less, mul, or_, shl, shr, sub, where
 from tinyhost.uop.rules.double_word import fast_sum, times
-from tinyhost.uop.rules.float_format import FLOAT32, PI, PI_BITS, Format, round_to_int, split_pi
+from tinyhost.uop.rules.float_format import FLOAT32, FLOAT64, PI, PI_BITS, Format, nearest, split_pi
 
 # floor(2**1216 / pi)
 _INVERSE_PI_BITS = 1216
@@ -25,11 +26,13 @@ _INVERSE_PI = int(
 _WIDE = dtypes.uint64
 
 
-def reduced(x: UOp, fmt: Format, with_rest: bool = False) -> tuple[UOp, UOp, UOp]:
+def reduced(x: UOp, fmt: Format, wide: bool, with_rest: bool = False) -> tuple[UOp, UOp, UOp]:
     """(r, what r lost when it was rounded, bits that end in k modulo 4) for x >= 0; r is NaN for infinities.
 
-    Without ``with_rest`` the second may be 0.
+    Without ``with_rest`` the second may be 0. ``wide`` says whether the target has float64.
     """
+    if wide and fmt is FLOAT32:
+        return reduced_in_float64(x, with_rest)
     dt = fmt.dtype
     near, near_rest, near_count = cody_waite_reduction(x, fmt)
     far, far_rest, far_count = payne_hanek_reduction(x, fmt, with_rest)
@@ -38,11 +41,45 @@ def reduced(x: UOp, fmt: Format, with_rest: bool = False) -> tuple[UOp, UOp, UOp
     return where(is_near, near, far), where(is_near, near_rest, far_rest), where(is_near, near_count, far_count)
 
 
+# *** float32 in float64 ***
+_STEP = 29  # bits of a part of 2/pi, whose product with a float32 is exact
+
+
+def _two_over_pi(first: int, count: int) -> float:
+    """The part of 2/pi from bit ``first`` behind the point on."""
+    whole = _INVERSE_PI >> _INVERSE_PI_BITS - 1 - first - count
+    return math.ldexp(whole & (1 << count) - 1, -first - count)
+
+
+def reduced_in_float64(x: UOp, with_rest: bool) -> tuple[UOp, UOp, UOp]:
+    """(r, what r lost when it was rounded, bits that end in k modulo 4) for a float32 x >= 0; r is NaN for infinities.
+
+    x * 2/pi is a sum of three products with parts of 2/pi. The parts before them give multiples of 4, which are left
+    out; the first two products are exact. Without ``with_rest`` the second result is 0.
+    """
+    dt, narrow = dtypes.float64, dtypes.float32
+    x = x.cast(dt)
+    limits = [less(x, UOp.const(2.0 ** (54 + _STEP * i), dt)) for i in range(3)]
+
+    def chosen(place: int, width: int) -> UOp:
+        parts = [UOp.const(_two_over_pi(_STEP * (i + place), width), dt) for i in range(4)]
+        return where(limits[1], where(limits[0], *parts[:2]), where(limits[2], *parts[2:]))
+    high, middle, low = mul(x, chosen(0, _STEP)), mul(x, chosen(1, _STEP)), mul(x, chosen(2, 53))
+    fours = UOp.const(1.5 * 2.0**54, dt)
+    high = sub(high, sub(add(high, fours), fours))
+    pattern, k = nearest(add(add(high, middle), low), 1.0, 0, FLOAT64)
+    turns = add(add(sub(high, k), middle), low)
+    angle = mul(turns, UOp.const(math.pi / 2, dt))
+    r = angle.cast(narrow)
+    rest = sub(angle, r.cast(dt)).cast(narrow) if with_rest else UOp.const(0.0, narrow)
+    return r, rest, UOp(Ops.CAST, (pattern,), dtypes.uint32)
+
+
 # *** small numbers ***
 def cody_waite_reduction(x: UOp, fmt: Format) -> tuple[UOp, UOp, UOp]:
     """(r, its rounding error, bits that end in k), for x below pi_limit * pi / 2."""
     dt = fmt.dtype
-    pattern, k = round_to_int(mul(x, UOp.const(2 / math.pi, dt)), fmt)
+    pattern, k = nearest(x, 2 / math.pi, 0, fmt)
     *exact, last_exact, tail = (UOp.const(-part / 2, dt) for part in fmt.pi_parts)
     for part in exact:
         x = fma(k, part, x)

@@ -54,6 +54,11 @@ def where(c: UOp, x: UOp, y: UOp) -> UOp:
     return UOp(Ops.WHERE, (c, x, y))
 
 
+def maximum(a: UOp, b: UOp) -> UOp:
+    """The larger one, NaN if either is."""
+    return UOp(Ops.MAX, (a, b))
+
+
 def less(a: UOp, b: UOp) -> UOp:
     """a < b."""
     return UOp(Ops.CMPLT, (a, b))

@@ -22,7 +22,7 @@ from tinyhost.uop.node import UOp
 from tinyhost.uop.pattern import PatternMatcher, UPat
 from tinyhost.uop.rules.common import NATIVE, literal
 from tinyhost.uop.rules.power import power_in_float32, power_in_float64
-from tinyhost.uop.rules.transcendental import UNARY_RULES
+from tinyhost.uop.rules.transcendental import unary_rules
 
 Rules = list[tuple[UPat, Callable[..., Any]]]
 
@@ -385,22 +385,20 @@ def saturating_cast(u: UOp, x: UOp) -> UOp | None:
 def _clamped_cast(x: UOp, dst: DType) -> UOp:
     """Both bounds are floats: clamp, then convert to a type that holds them."""
     x = _alu(Ops.WHERE, _alu(Ops.CMPNE, x, x), _const_like(x, 0.0), x)
-    low, high = _const_like(x, float(dst.min)), _const_like(x, float(dst.max))
-    x = _alu(Ops.WHERE, _alu(Ops.CMPLT, low, x), x, low)
+    high = _const_like(x, float(dst.max))
+    x = _alu(Ops.MAX, x, _const_like(x, float(dst.min)))
     x = _alu(Ops.WHERE, _alu(Ops.CMPLT, x, high), x, high)
     wide = dtypes.int64 if dst is dtypes.uint32 else dtypes.int32
     return UOp(Ops.CAST, (x,), wide, NATIVE).cast(dst)
 
 
 def _selected_cast(x: UOp, dst: DType) -> UOp:
-    """The upper bound is no float: convert 0 instead of what does not fit, then select."""
-    low, high, zero = _const_like(x, float(dst.min)), _const_like(x, float(dst.max)), _const_like(x, 0.0)
-    below = _alu(Ops.CMPLT, x, high)  # false for NaN
-    above = _alu(Ops.CMPLT, low, x)
-    inside = UOp(Ops.CAST, (_alu(Ops.WHERE, _alu(Ops.AND, below, above), x, zero),), dst, NATIVE)
-    outside = _alu(Ops.WHERE, below, UOp.const(dst.min, dst), UOp.const(dst.max, dst))
-    nan = _alu(Ops.WHERE, _alu(Ops.CMPNE, x, x), UOp.const(0, dst), outside)
-    return _alu(Ops.WHERE, _alu(Ops.AND, below, above), inside, nan)
+    """The upper bound is no float: convert 0 instead of NaN and of what is beyond, then select."""
+    limit = float(dst.max)  # rounded up to a power of 2
+    below = _alu(Ops.CMPLT, x, _const_like(x, limit))  # false for NaN
+    beyond = _alu(Ops.CMPLT, _const_like(x, limit * (1 - 2.0 ** -(dtypes.finfo(x.dtype)[1] + 1))), x)
+    kept = _alu(Ops.WHERE, below, _alu(Ops.MAX, x, _const_like(x, float(dst.min))), _const_like(x, 0.0))
+    return _alu(Ops.WHERE, beyond, UOp.const(dst.max, dst), UOp(Ops.CAST, (kept,), dst, NATIVE))
 
 
 # *** threefry ***
@@ -440,7 +438,7 @@ def _missing_rules(ops: frozenset[Ops], has_float64: bool) -> Rules:
     """Rules for ops that are not there."""
     power = power_in_float64 if has_float64 else power_in_float32
     rules: dict[Ops, Rules] = {
-        **UNARY_RULES,
+        **unary_rules(has_float64),
         Ops.POW: [(_op(Ops.POW, _X, _Y), power)],
         Ops.THREEFRY: [(_op(Ops.THREEFRY, _X, UPat(name="key")), threefry)],
         Ops.FLOORDIV: [(_op(Ops.FLOORDIV, _X, _Y), floordiv)],

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tinyhost.dtype import DType, dtypes
 from tinyhost.ops import Ops
 from tinyhost.uop.node import UOp
-from tinyhost.uop.rules.build import add, bits, fma, less, sub, where
+from tinyhost.uop.rules.build import add, bits, fma, less, maximum, sub, where
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,12 @@ class Format:
     exp2_range: tuple[float, float]  # outside, exp2 is 0 or infinite
     log2_e: float  # rounded to the type
     ln2: tuple[float, float]  # sum to log(2); a whole number in exp2_range times the first is exact
-    exp2: tuple[float, ...]  # (2**f - 1) / f on [-1/2, 1/2]
-    exp: tuple[float, ...]  # (e**r - 1 - r) / r**2 on [-log(2)/2, log(2)/2]
+    raised: int  # 2**n * 2**raised and 2**n / 2**raised are normal numbers for all n in exp2_range on one side of 0
+    exp2: tuple[float, ...]  # (2**f - 1) / f on [-1, 1]
+    exp: tuple[float, ...]  # (e**r - 1 - r) / r**2 on [-log(2)/2, log(2)/2], for the digits of e**r - 1
+    exp_wide: tuple[float, ...]  # the same on [-log(2), log(2)], for the digits of e**r
+    erf: tuple[float, ...]  # c and a polynomial q of -log(1 - erf(a)) = c*a + q(a)*a up to erf_top
+    erf_top: float  # erf is 1 from there
     atanh: tuple[float, ...]  # (atanh(s) / s - 1 - s**2 / 3) / s**4 in s*s
     sin: tuple[float, ...]  # (sin(r) - r) / r**3 in r*r on [-pi/4, pi/4]
     cos: tuple[float, ...]  # (cos(r) - 1) / r**2 in r*r on [-pi/4, pi/4]
@@ -51,11 +55,6 @@ class Format:
         """Adding it leaves the nearest integer in the low bits of the mantissa."""
         return 1.5 * 2.0**self.mantissa
 
-    @property
-    def rounder_bits(self) -> int:
-        """Bit pattern of ``rounder``."""
-        return (self.bias + self.mantissa << self.mantissa) + (1 << self.mantissa - 1)
-
 
 PI_BITS = 190
 PI = 0xc90fdaa22168c234c4c6628b80dc1cd129024e088a67cc74
@@ -74,10 +73,15 @@ def split_pi(widths: tuple[int, ...]) -> tuple[float, ...]:
 
 FLOAT32 = Format(
     dtypes.float32, dtypes.uint32, dtypes.int32, 23, 127, (-151.0, 129.0),
-    log2_e=1.4426950216293335, ln2=(0.693145751953125, 1.428606765330187e-06),
-    exp2=(0.6931472029183414, 0.24022647905596894, 0.05550332320971167, 0.009618437947000813, 0.0013398937342504382,
-          0.00015353316005251768),
-    exp=(0.4999999403953552, 0.16666513681411743, 0.041668061167001724, 0.008369545452296734, 0.0013843956403434277),
+    log2_e=1.4426950216293335, ln2=(0.693145751953125, 1.428606765330187e-06), raised=64,
+    exp2=(0.6931472420692444, 0.24022673070430756, 0.05550356209278107, 0.009616723284125328, 0.0013344322796911001,
+          0.00015651932335458696, 1.4747545719728805e-05),
+    exp=(0.4999999701976776, 0.16666539013385773, 0.04166775569319725, 0.008367116563022137, 0.0013835402205586433),
+    exp_wide=(0.5000003576278687, 0.1666661649942398, 0.04166116937994957, 0.008335908874869347, 0.0014106176095083356,
+              0.00019644122221507132),
+    erf=(1.128379225730896, -5.4122477166629324e-08, 0.6366193890571594, 0.1027776375412941, -0.019152114167809486,
+         -0.0001623538846615702, 0.0016690741758793592, -0.0006339739775285125, 0.00011796016769949347,
+         -9.291655260312837e-06), erf_top=4.0,
     atanh=(0.19999998807907104, 0.14285986125469208, 0.11089865118265152, 0.0977817252278328),
     sin=(-0.16666653752326965, 0.008332106284797192, -0.00019507882825564593),
     cos=(-0.5, 0.04166664555668831, -0.0013887308305129409, 2.4432101781712845e-05),
@@ -86,13 +90,23 @@ FLOAT32 = Format(
     pi_parts=split_pi((11, 11, 11, 24)), pi_limit=1 << 13)
 FLOAT64 = Format(
     dtypes.float64, dtypes.uint64, dtypes.int64, 52, 1023, (-1077.0, 1025.0),
-    log2_e=1.4426950408889634, ln2=(0.6931471803691238, 1.9082149292705877e-10),
-    exp2=(0.6931471805599453, 0.2402265069591013, 0.055504108664820084, 0.00961812910759412, 0.0013333558146774631,
-          0.00015403530457111218, 1.525273349311264e-05, 1.3215435282708762e-06, 1.0178199579268284e-07,
-          7.073783187345078e-09, 4.4347700679348633e-10),
-    exp=(0.5000000000000011, 0.16666666666666405, 0.04166666666652701, 0.008333333333498236, 0.0013888888944577416,
-         0.00019841269500697704, 2.4801492012601348e-05, 2.7557589511639307e-06, 2.763066848650097e-07,
-         2.4999748471385897e-08),
+    log2_e=1.4426950408889634, ln2=(0.6931471803691238, 1.9082149292705877e-10), raised=512,
+    exp2=(0.6931471805599453, 0.24022650695910022, 0.055504108664823214, 0.009618129107638368, 0.0013333558146291459,
+          0.0001540353038678417, 1.5252733851471445e-05, 1.3215488801477658e-06, 1.0178078306531405e-07,
+          7.054603053769119e-09, 4.446099437712021e-10, 2.5910355105832627e-11, 1.3578957146313612e-12),
+    exp=(0.5, 0.16666666666666677, 0.04166666666666651, 0.008333333333321691, 0.0013888888888962268,
+         0.00019841269885966973, 2.4801587172732987e-05, 2.7557244372835724e-06, 2.755740248337528e-07,
+         2.510897941638034e-08, 2.0875377120064084e-09),
+    exp_wide=(0.4999999999999993, 0.16666666666666938, 0.04166666666670205, 0.008333333333269986,
+              0.0013888888883580154, 0.00019841269892728584, 2.480159082853817e-05, 2.755730066605323e-06,
+              2.755615833568219e-07, 2.5055031518214484e-08, 2.1062308673415722e-09, 1.5935657696106248e-10),
+    erf=(1.1283791670955126, -9.040096282757076e-18, 0.6366197723675909, 0.10277260330131513, -0.019128446993087952,
+         -0.00020919485400137797, 0.0016962076704245099, -0.0005901324327823635, 2.5904508432625216e-05,
+         6.442045117158003e-05, -2.9575629685363253e-05, 3.169617989140518e-06, 3.1330227483223967e-06,
+         -2.0372429213372507e-06, 5.706715531825152e-07, -1.1730561550378698e-08, -6.572339396284843e-08,
+         3.4581201154666587e-08, -1.0772319399587337e-08, 2.3602887564913283e-09, -3.760335310997209e-10,
+         4.301327136618303e-11, -3.3639637402717957e-12, 1.6146708757760498e-13, -3.591714120035548e-15),
+         erf_top=5.93,
     atanh=(0.2, 0.14285714285714182, 0.11111111111146663, 0.09090909084410197, 0.07692308396252888,
            0.06666619148499849, 0.05884371336337223, 0.05210847236810461, 0.05511120086757191),
     sin=(-0.1666666666666663, 0.008333333333321893, -0.00019841269829401405, 2.755731355388273e-06,
@@ -117,16 +131,20 @@ def polynomial(x: UOp, coefficients: tuple[float, ...]) -> UOp:
     return total
 
 
-def round_to_int(x: UOp, fmt: Format) -> tuple[UOp, UOp]:
-    """(bits that end in the nearest integer, that integer as a float); exact for magnitudes below 2**(mantissa-1)."""
-    t = add(x, UOp.const(fmt.rounder, fmt.dtype))
-    return bits(t, fmt.bits), sub(t, UOp.const(fmt.rounder, fmt.dtype))
+def nearest(x: UOp, scale: float, offset: int, fmt: Format) -> tuple[UOp, UOp]:
+    """(bits that end in n + offset, n as a float) for the integer n nearest to x * scale.
+
+    Exact where both are below 2**(mantissa-2).
+    """
+    rounder = UOp.const(fmt.rounder + offset, fmt.dtype)
+    t = add(x, rounder) if scale == 1.0 else fma(x, UOp.const(scale, fmt.dtype), rounder)
+    return bits(t, fmt.bits), sub(t, rounder)
 
 
 def kept_within(x: UOp, low: float, high: float) -> UOp:
     """x, or the bound that it exceeds; NaN passes."""
-    low_bound, high_bound = UOp.const(low, x.dtype), UOp.const(high, x.dtype)
-    x = where(less(x, low_bound), low_bound, x)
+    high_bound = UOp.const(high, x.dtype)
+    x = maximum(x, UOp.const(low, x.dtype))
     return where(less(high_bound, x), high_bound, x)
 
 

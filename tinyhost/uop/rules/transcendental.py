@@ -7,11 +7,13 @@ argument (``docs/accuracy.md``). NaN, infinities, zeros of either sign and subno
 them. Polynomial steps are MULACC, so they contract where the target has a fused multiply-add.
 
 There is no op for e**x, log, log10, cos and tan: the mixin writes them in terms of EXP2, LOG2 and SIN, with the errors
-that the formulas have when they are computed as written. ``NAMED_FUNCTIONS`` finds those formulas before their ops are
-rewritten, on every target, and puts the function itself in their place.
+that the formulas have when they are computed as written. ``replace_formulas`` finds those formulas before their ops are
+rewritten, on every target, and puts the function itself in their place. So it does with the longer formulas of
+``FORMULAS``, which are right as they are written, but not as short.
 """
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -19,152 +21,23 @@ from tinyhost.dtype import DType, dtypes, truncate
 from tinyhost.ops import Ops
 from tinyhost.uop.node import UOp
 from tinyhost.uop.pattern import PatternMatcher, UPat
+from tinyhost.uop.rewrite import graph_rewrite
 from tinyhost.uop.rules.angle import reduced
-from tinyhost.uop.rules.build import add, and_, bits, differs, fma, less, mul, or_, shl, shr, sub, where, xor
+from tinyhost.uop.rules.build import add, and_, bits, differs, fma, mul, shl, shr, where, xor
 from tinyhost.uop.rules.common import literal
-from tinyhost.uop.rules.double_word import fast_sum, split
-from tinyhost.uop.rules.float_format import (
-    FLOAT32,
-    FORMATS,
-    Format,
-    kept_within,
-    magnitude,
-    polynomial,
-    round_to_int,
+from tinyhost.uop.rules.double_word import fast_sum
+from tinyhost.uop.rules.exp_polynomials import (
+    erf,
+    exp,
+    exp2,
+    exp_up_to_zero,
+    expm1,
+    half_exp,
+    sigmoid,
+    tanh,
 )
-
-
-# *** exponentials ***
-def times_power_of_2(value: UOp, pattern: UOp, fmt: Format) -> UOp:
-    """value * 2**n, ``pattern`` ending in n; 2**n in two factors, so that overflow and underflow are gradual."""
-    # n + 2*bias, positive, as the sum of two biased exponents
-    both = sub(pattern, UOp.const(fmt.rounder_bits - 2 * fmt.bias, fmt.bits))
-    first = shr(both, 1)
-    for exponent in (first, sub(both, first)):
-        value = mul(value, bits(shl(exponent, fmt.mantissa), fmt.dtype))
-    return value
-
-
-def exp2_of_fraction(fraction: UOp, fmt: Format) -> UOp:
-    """2**fraction for |fraction| up to 1/2."""
-    return fma(polynomial(fraction, fmt.exp2), fraction, UOp.const(1.0, fmt.dtype))
-
-
-def exp2(x: UOp, fmt: Format) -> UOp:
-    """2**x: 2**n * 2**f with n the nearest integer."""
-    x = kept_within(x, *fmt.exp2_range)
-    pattern, n = round_to_int(x, fmt)
-    return times_power_of_2(exp2_of_fraction(sub(x, n), fmt), pattern, fmt)
-
-
-def exp(x: UOp, sign: float, fmt: Format) -> UOp:
-    """e**(sign * x) for a sign of 1 or -1: 2**n * e**r with sign * r = x - sign*n*log(2), log(2) in two parts."""
-    dt = fmt.dtype
-    x = kept_within(x, *sorted(sign * bound / fmt.log2_e for bound in fmt.exp2_range))
-    pattern, n = round_to_int(mul(x, UOp.const(sign * fmt.log2_e, dt)), fmt)
-    high, low = (UOp.const(-sign * part, dt) for part in fmt.ln2)
-    r = fma(n, low, fma(n, high, x))
-    coefficients = (1.0, 1.0, *fmt.exp)
-    value = polynomial(r, coefficients if sign > 0 else tuple(c * (-1) ** i for i, c in enumerate(coefficients)))
-    return times_power_of_2(value, pattern, fmt)
-
-
-# *** log2 ***
-def mantissa_and_exponent(x: UOp, fmt: Format) -> tuple[UOp, UOp]:
-    """(m - 1, e) with x = m * 2**e and m between sqrt(1/2) and sqrt(2), for positive finite x."""
-    dt, ints = fmt.dtype, fmt.signed
-    tiny = less(x, UOp.const(2.0 ** (1 - fmt.bias), dt))
-    lift = fmt.mantissa + 1
-    pattern = bits(where(tiny, mul(x, UOp.const(2.0**lift, dt)), x), ints)
-    half = 0x3F3504F3 if fmt is FLOAT32 else 0x3FE6A09E667F3BCD  # bits of sqrt(1/2)
-    # the integer part of (pattern - half) / 2**mantissa, kept in place
-    exponent = and_(sub(pattern, UOp.const(half, ints)), UOp.const(-(1 << fmt.mantissa), ints))
-    m = bits(sub(pattern, exponent), dt)
-    e = _exponent_to_float(exponent, fmt)
-    return sub(m, UOp.const(1.0, dt)), add(e, where(tiny, UOp.const(-float(lift), dt), UOp.const(0.0, dt)))
-
-
-def _exponent_to_float(exponent: UOp, fmt: Format) -> UOp:
-    """A small integer that stands ``mantissa`` bits up, as a float."""
-    dt = fmt.dtype
-    if fmt is FLOAT32:
-        return UOp(Ops.CAST, (shr(exponent, fmt.mantissa),), dt)
-    # 64-bit vectors have no conversion: put the biased value into the mantissa of 2**52
-    raised = add(exponent, UOp.const(2048 << fmt.mantissa, fmt.signed))
-    biased = shr(bits(raised, fmt.bits), fmt.mantissa)
-    in_mantissa = or_(biased, UOp.const(fmt.bias + fmt.mantissa << fmt.mantissa, fmt.bits))
-    return sub(bits(in_mantissa, dt), UOp.const(2.0**52 + 2048.0, dt))
-
-
-# (log(1 + f) - f) / f**2 between sqrt(1/2) and sqrt(2)
-_LOG_BEND = (-0.49999988307869686, 0.3333332571630313, -0.2500158723897838, 0.2000197527746902, -0.16608967392539548,
-             0.14181721568793437, -0.1324392690694066, 0.1290556098464266, -0.07620757092934001)
-# (log((1 + s) / (1 - s)) / s - 2) / s**2 in s*s
-_LOG_OF_RATIO = (0.6666666666666666, 0.4000000000000649, 0.2857142856900679, 0.22222222658747198, 0.18181774706500956,
-                 0.15387132803644568, 0.13249167581135987, 0.13259994617044377)
-
-
-def _log_bend(f: UOp, fmt: Format) -> UOp:
-    """log(1 + f) - f; float64: log(1 + f) = f - (f*f/2 - s*(f*f/2 + R(s*s))) with s = f / (2 + f)."""
-    if fmt is FLOAT32:
-        return mul(mul(f, f), polynomial(f, _LOG_BEND))
-    s = UOp(Ops.FDIV, (f, add(f, UOp.const(2.0, fmt.dtype))))
-    half_square = mul(mul(f, UOp.const(0.5, fmt.dtype)), f)
-    z = mul(s, s)
-    return sub(mul(s, fma(z, polynomial(z, _LOG_OF_RATIO), half_square)), half_square)
-
-
-def _natural(f: UOp, e: UOp, fmt: Format) -> UOp:
-    """e * log(2) + log(1 + f): the leading f is added exactly to a product that is exact."""
-    high, low = (UOp.const(part, fmt.dtype) for part in fmt.ln2)
-    total, lost = fast_sum(mul(e, high), f)
-    return add(total, add(lost, fma(e, low, _log_bend(f, fmt))))
-
-
-def _to_base(f: UOp, e: UOp, base: Base, fmt: Format) -> UOp:
-    """(e * log(2) + log(1 + f)) / log(base): leading parts of half a mantissa make exact products."""
-    unit, unit_rest, inverse, inverse_rest = (UOp.const(c, fmt.dtype) for c in base)
-    bend = _log_bend(f, fmt)
-    high, _ = split(add(f, bend))
-    low = add(sub(f, high), bend)
-    total, lost = fast_sum(mul(e, unit), mul(high, inverse))
-    rest = fma(e, unit_rest, fma(add(low, high), inverse_rest, mul(low, inverse)))
-    return add(total, add(lost, rest))
-
-
-Base = tuple[float, float, float, float]
-"""log(2) / log(base) and 1 / log(base), each as a number of few bits and the rest."""
-# the first numbers times a whole one of 11 bits, the third times half a mantissa, are exact
-_BASE_2: dict[DType, Base] = {
-    dtypes.float32: (1.0, 0.0, 1.44287109375, -0.00017605286103659264),
-    dtypes.float64: (1.0, 0.0, 1.4426950514316559, -1.0542692476429138e-08)}
-_BASE_10: dict[DType, Base] = {
-    dtypes.float32: (0.301025390625, 4.605038981195214e-06, 0.434326171875, -3.168997174817235e-05),
-    dtypes.float64: (0.3010299950838089, 5.801722962879576e-10, 0.4342944845557213, -2.6524694553078553e-09)}
-
-
-def _logarithm(x: UOp, value: UOp) -> UOp:
-    """``value``, but what a logarithm is outside the positive finite numbers."""
-    dt = x.dtype
-    zero = UOp.const(0.0, dt)
-    value = where(less(x, UOp.const(math.inf, dt)), value, x)
-    special = where(differs(x, zero), UOp.const(math.nan, dt), UOp.const(-math.inf, dt))
-    return where(less(zero, x), value, special)
-
-
-def log2(x: UOp, fmt: Format) -> UOp:
-    """log2(x) = e + log2(m) with m near 1."""
-    return _logarithm(x, _to_base(*mantissa_and_exponent(x, fmt), _BASE_2[fmt.dtype], fmt))
-
-
-def log10(x: UOp, fmt: Format) -> UOp:
-    """log10(x) = e * log10(2) + log10(m) with m near 1."""
-    return _logarithm(x, _to_base(*mantissa_and_exponent(x, fmt), _BASE_10[fmt.dtype], fmt))
-
-
-def log(x: UOp, fmt: Format) -> UOp:
-    """log(x) = e * log(2) + log(m) with m near 1."""
-    return _logarithm(x, _natural(*mantissa_and_exponent(x, fmt), fmt))
+from tinyhost.uop.rules.float_format import FLOAT32, FORMATS, Format, magnitude, polynomial
+from tinyhost.uop.rules.log_polynomials import log, log1p, log1p_up_to_one, log2, log10
 
 
 # *** trigonometry ***
@@ -178,25 +51,25 @@ def _sine(r: UOp, count: UOp, sign: UOp, fmt: Format) -> UOp:
     return bits(xor(bits(value, fmt.bits), xor(sign, shl(shr(count, 1), fmt.width - 1))), fmt.dtype)
 
 
-def sin(x: UOp, fmt: Format) -> UOp:
-    """sin(|x|) with the sign of x."""
+def sin(x: UOp, fmt: Format, wide: bool) -> UOp:
+    """sin(|x|) with the sign of x; ``wide`` says whether the target has float64."""
     sign, size = magnitude(x, fmt)
-    r, _, count = reduced(size, fmt)
+    r, _, count = reduced(size, fmt, wide)
     return _sine(r, count, sign, fmt)
 
 
-def cos(x: UOp, fmt: Format) -> UOp:
+def cos(x: UOp, fmt: Format, wide: bool) -> UOp:
     """sin(|x| + pi/2); the reduction is that of sin(x)."""
     _, size = magnitude(x, fmt)
-    r, _, count = reduced(size, fmt)
+    r, _, count = reduced(size, fmt, wide)
     return _sine(r, add(count, UOp.const(1, fmt.bits)), UOp.const(0, fmt.bits), fmt)
 
 
-def tan(x: UOp, fmt: Format) -> UOp:
+def tan(x: UOp, fmt: Format, wide: bool) -> UOp:
     """tan(k*pi/2 + r) = tan(r) for even k, else -1 / tan(r)."""
     dt = fmt.dtype
     sign, size = magnitude(x, fmt)
-    r, rest, count = reduced(size, fmt, with_rest=True)
+    r, rest, count = reduced(size, fmt, wide, with_rest=True)
     square = mul(r, r)
     bend = mul(mul(r, square), polynomial(square, fmt.tan))
     t = add(r, bend)
@@ -222,15 +95,26 @@ def _computed(fn: Callable[[UOp, Format], UOp], x: UOp) -> UOp | None:
     return fn(x.cast(work), FORMATS[work]).cast(x.dtype) if work is not None else None
 
 
-_UNARY: dict[Ops, Callable[[UOp, Format], UOp]] = {Ops.EXP2: exp2, Ops.LOG2: log2, Ops.SIN: sin}
+def _exp2(x: UOp) -> UOp | None:
+    return _computed(exp2, x)
 
 
-def _unary(u: UOp, x: UOp) -> UOp | None:
-    return _computed(_UNARY[u.op], x)
+def _log2(x: UOp) -> UOp | None:
+    return _computed(log2, x)
 
 
-# exp2, log2, sin -> polynomial
-UNARY_RULES = {op: [(UPat(op, src=(UPat(name="x"),), name="u"), _unary)] for op in (Ops.EXP2, Ops.LOG2, Ops.SIN)}
+def _sin(x: UOp) -> UOp | None:
+    return _computed(lambda y, fmt: sin(y, fmt, False), x)
+
+
+def _sin_wide(x: UOp) -> UOp | None:
+    return _computed(lambda y, fmt: sin(y, fmt, True), x)
+
+
+def unary_rules(wide: bool) -> dict[Ops, list[tuple[UPat, Callable[[UOp], UOp | None]]]]:
+    """exp2, log2, sin -> polynomial, for targets with float64 (``wide``) or without."""
+    fns = {Ops.EXP2: _exp2, Ops.LOG2: _log2, Ops.SIN: _sin_wide if wide else _sin}
+    return {op: [(UPat(op, src=(UPat(name="x"),)), fn)] for op, fn in fns.items()}
 
 
 def _factor(u: UOp, x: UOp, c: UOp) -> tuple[float, Callable[[float], float]] | None:
@@ -248,7 +132,52 @@ def _natural_exponential(u: UOp, x: UOp, c: UOp) -> UOp | None:
     if found is None or abs(found[0]) != found[1](1 / math.log(2)):
         return None
     sign = math.copysign(1.0, found[0])
+    if sign > 0 and _is_up_to_zero(x):
+        return _computed(exp_up_to_zero, x)
     return _computed(lambda y, fmt: exp(y, sign, fmt), x)
+
+
+def _is_up_to_zero(x: UOp) -> bool:
+    """Whether x can be seen to be 0, negative or NaN."""
+    return x.vmax <= 0 or _is_minus_magnitude(x) or _is_below_maximum(x)
+
+
+def _is_minus_magnitude(x: UOp) -> bool:
+    """Whether x is -|y|: y where y < 0, else -y, or the other way round; or the negated maximum of y and -y."""
+    if x.op is Ops.MUL and literal(x.src[1]) == -1:
+        y = x.src[0]
+        if y.op is Ops.WHERE and literal(y.src[2]) == 0:
+            y = y.src[1]
+        return y.op is Ops.MAX and y.src[1].op is Ops.MUL and y.src[1].src[0] is y.src[0] \
+            and literal(y.src[1].src[1]) == -1
+    if x.op is not Ops.WHERE or x.src[0].op is not Ops.CMPLT:
+        return False
+    (a, b), yes, no = x.src[0].src, x.src[1], x.src[2]
+    if literal(a) == 0:  # 0 < y
+        yes, no, a, b = no, yes, b, a
+    return literal(b) == 0 and yes is a and no.op is Ops.MUL and no.src[0] is a and literal(no.src[1]) == -1
+
+
+def _is_below_maximum(x: UOp) -> bool:
+    """Whether x is y - max(y), the maximum being over an axis of y, as in a softmax."""
+    if x.op is not Ops.ADD or x.src[1].op is not Ops.MUL or literal(x.src[1].src[1]) != -1:
+        return False
+    top = x.src[1].src[0]
+    if top.op is not Ops.REDUCE or top.arg[0] is not Ops.MAX:
+        return False
+    todo, seen = [(top.src[0], x.src[0])], set()
+    while todo:
+        pair = a, b = todo.pop()
+        if a is b or pair in seen:
+            continue
+        seen.add(pair)
+        if a.op is not b.op or a.op is Ops.RANGE and (a not in top.src[1:] or a.src[0] is not b.src[0]):
+            return False
+        if a.op is not Ops.RANGE:
+            if a.arg != b.arg or len(a.src) != len(b.src):
+                return False
+            todo += zip(a.src, b.src)
+    return True
 
 
 def _logarithm_of_base(u: UOp, x: UOp, c: UOp) -> UOp | None:
@@ -275,20 +204,132 @@ def _argument_of_cos(u: UOp) -> UOp | None:
     return add(half, half)
 
 
-def _cosine(u: UOp) -> UOp | None:
+def _cosine(u: UOp, wide: bool) -> UOp | None:
     """1 - 2*sin(x/2)**2 -> cos(x)."""
     x = _argument_of_cos(u)
-    return _computed(cos, x) if x is not None else None
+    return _computed(lambda y, fmt: cos(y, fmt, wide), x) if x is not None else None
 
 
-def _tangent(u: UOp, x: UOp, y: UOp) -> UOp | None:
+def _tangent(u: UOp, x: UOp, y: UOp, wide: bool) -> UOp | None:
     """sin(x) / cos(x) -> tan(x)."""
-    return _computed(tan, x) if x.dtype is u.dtype and _argument_of_cos(y) is x else None
+    if x.dtype is not u.dtype or _argument_of_cos(y) is not x:
+        return None
+    return _computed(lambda y, fmt: tan(y, fmt, wide), x)
 
 
-NAMED_FUNCTIONS = PatternMatcher([
-    (UPat(Ops.EXP2, src=(UPat(Ops.MUL, src=[UPat(name="x"), UPat.cvar("c")]),), name="u"), _natural_exponential),
-    (UPat(Ops.MUL, src=[UPat(Ops.LOG2, src=(UPat(name="x"),)), UPat.cvar("c")], name="u"), _logarithm_of_base),
-    (UPat(Ops.FDIV, src=(UPat(Ops.SIN, src=(UPat(name="x"),)), UPat(Ops.ADD, name="y")), name="u"), _tangent),
-    (UPat(Ops.ADD, name="u"), _cosine)])
-"""Formulas of EXP2, LOG2 and SIN -> the functions that they stand for; to be run users first."""
+def _cosine_narrow(u: UOp) -> UOp | None:
+    return _cosine(u, False)
+
+
+def _cosine_wide(u: UOp) -> UOp | None:
+    return _cosine(u, True)
+
+
+def _tangent_narrow(u: UOp, x: UOp, y: UOp) -> UOp | None:
+    return _tangent(u, x, y, False)
+
+
+def _tangent_wide(u: UOp, x: UOp, y: UOp) -> UOp | None:
+    return _tangent(u, x, y, True)
+
+
+# *** formulas of the mixin ***
+_CORES = (Ops.EXP2, Ops.LOG2)  # what few other graphs have
+Path = tuple[tuple[Ops, int], ...]
+"""A way down in a graph: ops and numbers of their sources."""
+Readers = dict[UOp, list[UOp]]
+"""EXP2 and LOG2 nodes and who reads them."""
+
+
+def _log1p(x: UOp, fmt: Format) -> UOp:
+    """log(1 + x), of which log(1 + e**-|y|) needs a polynomial only."""
+    if x.op is Ops.EXP2 and fmt is FLOAT32 and x.src[0].op is Ops.MUL:
+        y, factor = x.src[0].src
+        if isinstance(c := literal(factor), float) and c > 0 and _is_up_to_zero(y):
+            return log1p_up_to_one(x)
+    return log1p(x, fmt)
+
+
+FORMULAS: dict[str, tuple[Callable[[UOp], UOp], Callable[[UOp, Format], UOp]]] = {
+    "sigmoid": (lambda x: x.sigmoid(), sigmoid), "tanh": (lambda x: x.tanh(), tanh), "erf": (lambda x: x.erf(), erf),
+    "expm1": (lambda x: x.expm1(), expm1), "log1p": (lambda x: x.log1p(), _log1p),
+    "half_exp": (lambda x: x._half_exp(), half_exp)}
+"""What the mixin writes for a function, and the function itself."""
+
+
+@functools.cache
+def _paths(op: Ops, dtype: DType) -> tuple[tuple[str, Path, Path], ...]:
+    """The formulas whose last op is ``op``; the way from there to EXP2 or LOG2, and from that to the argument."""
+    x = UOp.param(0, dtype)
+    found = []
+    for name, (formula, _) in FORMULAS.items():
+        if (root := formula(x)).op is op:
+            core = next(u for u in root.toposort() if u.op in _CORES)
+            found.append((name, _path(root, core), _path(core, x)))
+    return tuple(found)
+
+
+def _path(root: UOp, leaf: UOp) -> Path:
+    """A shortest way down from ``root`` to ``leaf``."""
+    ways: dict[UOp, Path] = {root: ()}
+    for u in (queue := [root]):
+        for i, s in enumerate(u.src):
+            if s not in ways:
+                ways[s] = (*ways[u], (u.op, i))
+                queue.append(s)
+    return ways[leaf]
+
+
+def _followed(u: UOp, path: Path) -> UOp | None:
+    """The node at the end of a way down from ``u``, None where it is another one."""
+    for op, i in path:
+        if u.op is not op:
+            return None
+        u = u.src[i]
+    return u
+
+
+def _formula(u: UOp, ctx: Readers | None) -> UOp | None:
+    """What the mixin wrote for a function of some x -> that function of x.
+
+    Not where others read its exponential or logarithm too, as gradients do: it is there, so the formula is short.
+    """
+    if u.dtype not in FORMATS:
+        return None
+    for name, to_core, to_argument in _paths(u.op, u.dtype):
+        core = _followed(u, to_core)
+        x = _followed(core, to_argument) if core is not None and core.op in _CORES else None
+        if core is None or x is None or x.dtype is not u.dtype or literal(x) is not None:
+            continue
+        formula, fn = FORMULAS[name]
+        if formula(x) is u:
+            readers = ctx.get(core, ()) if ctx is not None else ()
+            return fn(x, FORMATS[u.dtype]) if len(readers) < 2 or u.toposort().keys() >= {*readers} else None
+    return None
+
+
+@functools.cache
+def named_functions(wide: bool) -> PatternMatcher:
+    """Formulas of EXP2, LOG2 and SIN -> the functions that they stand for; to be run users first.
+
+    ``wide`` says whether the target has float64, in which angles of float32 are reduced.
+    """
+    natural = UPat(Ops.MUL, src=[UPat(name="x"), UPat.cvar("c")])
+    quotient = UPat(Ops.FDIV, src=(UPat(Ops.SIN, src=(UPat(name="x"),)), UPat(Ops.ADD, name="y")), name="u")
+    return PatternMatcher([
+        (UPat(Ops.EXP2, src=(natural,), name="u"), _natural_exponential),
+        (UPat(Ops.MUL, src=[UPat(Ops.LOG2, src=(UPat(name="x"),)), UPat.cvar("c")], name="u"), _logarithm_of_base),
+        (quotient, _tangent_wide if wide else _tangent_narrow),
+        (UPat(Ops.ADD, name="u"), _cosine_wide if wide else _cosine_narrow),
+        (UPat(Ops.WHERE, name="u"), _formula),
+        (UPat(Ops.MUL, src=(UPat(Ops.WHERE), UPat(Ops.RECIPROCAL)), name="u"), _formula)])
+
+
+def replace_formulas(sink: UOp, wide: bool) -> UOp:
+    """The kernel with the functions that its formulas stand for; ``wide`` says whether the target has float64."""
+    readers: Readers = {}
+    for u in sink.toposort():
+        for s in u.src:
+            if s.op in _CORES:
+                readers.setdefault(s, []).append(u)
+    return graph_rewrite(sink, named_functions(wide), ctx=readers, bottom_up=True, name="named functions")

@@ -92,7 +92,7 @@ _ARITHMETIC: list[_Row] = [
     (Ops.SUB, "a:value b:value", "none", "PX", "match", "a-b"),
     (Ops.FDIV, "a:float b:float", "none", "TP", "match", "a/b on floats, rounded once"),
     (Ops.POW, "base:value exponent:value", "none", "TPX", "match", "power"),
-    (Ops.MULACC, "a:value b:value c:value", "none", "PX", "match", "a*b+c, fused on floats"),
+    (Ops.MULACC, "a:value b:value c:value", "none", "TPX", "match", "a*b+c, fused on floats"),
     (Ops.SHL, "x:int count:int", "none", "TP", "strong_in_program", "x * 2**count; 0 from the width on"),
     (Ops.SHR, "x:int count:int", "none", "TP", "strong_in_program", "x / 2**count rounded down; arithmetic on signed"),
     (Ops.CDIV, "a:int b:int", "none", "TP", "match", "quotient toward zero; 0 where b is 0"),
