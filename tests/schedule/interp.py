@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tinyhost.dtype import DType, dtypes, least_upper_dtype
-from tinyhost.uop import AddrSpace, AxisType, GroupOp, Ops, UOp
+from tinyhost.uop import AddrSpace, GroupOp, Ops, UOp
 
 NP: dict[DType, Any] = {
     dtypes.bool: np.bool_, dtypes.int8: np.int8, dtypes.uint8: np.uint8, dtypes.int16: np.int16,
@@ -162,6 +162,10 @@ class KernelRun:
         nodes = ast.toposort()
         self.ranges = [u for u in nodes if u.op is Ops.RANGE]
         self.values: dict[UOp, Any] = {}
+        self.outs: dict[UOp, tuple[UOp, ...]] = {}  # RANGEs that each store runs over
+        for e in nodes:
+            if e.op is Ops.END:
+                self.outs.update(dict.fromkeys(e.src[0].src if e.src[0].op is Ops.GROUP else e.src[:1], e.src[1:]))
         for u in nodes:
             self.values[u] = self.step(u)
 
@@ -210,7 +214,7 @@ class KernelRun:
         place, value = u.src
         buf = self.buffers[place.src[0].arg.slot]
         gate, idx = self.gate_and_index(place.src[1])
-        outs = [r for r in self.ranges if r.arg[-1] is not AxisType.REDUCE]
+        outs = self.outs.get(u, ())
         full = tuple(self.size(r) if r in outs else 1 for r in self.ranges)
         idx, value = np.broadcast_to(idx, full).reshape(-1), np.broadcast_to(self.values[value], full).reshape(-1)
         assert gate.all() and len(set(idx.tolist())) == idx.size, "an element is written twice"

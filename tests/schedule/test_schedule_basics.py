@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import pytest
-from schedule.helpers import assign, check, count, kernels, loads, output, param
+from schedule.helpers import assign, check, count, kernels, loads, output, param, schedule
 
 from tinyhost.capabilities import Capabilities
 from tinyhost.dtype import dtypes
 from tinyhost.uop import Ops, UOp
+
+GRID = Capabilities(grid=True)  # kernels over the same rows stay apart
 
 
 # *** values ***
@@ -120,11 +122,12 @@ def test_pool_indices_need_no_division(stride: int, dilation: int) -> None:
     assert not any(u.op in (Ops.FLOORDIV, Ops.FLOORMOD) for u in ast.toposort())
 
 
-def test_softmax_is_three_kernels() -> None:
+def test_softmax_is_one_kernel_on_host_threads() -> None:
     a = param(0, (5, 7))
     e = (a - a.max(1, keepdim=True)).exp2()
-    linear = check(output(1, e * e.sum(1, keepdim=True).reciprocal()), exact=False)
-    assert count(linear) == 3
+    effect = output(1, e * e.sum(1, keepdim=True).reciprocal())
+    assert count(check(effect, exact=False)) == 1
+    assert count(check(effect, exact=False, caps=GRID)) == 3
 
 
 def test_sibling_reductions_share_their_ranges() -> None:
@@ -156,21 +159,22 @@ def test_cheap_value_is_recomputed() -> None:
 def test_value_of_many_buffers_is_stored() -> None:
     ps = [param(i, (4, 4)) for i in range(5)]
     x = ps[0] + ps[1] + ps[2] + ps[3] + ps[4]
-    linear = check(output(5, x * 2), output(6, x * 3))
-    assert count(linear) == 3
+    assert count(check(output(5, x * 2), output(6, x * 3), caps=GRID)) == 3
+    assert count(check(output(5, x * 2), output(6, x * 3))) == 2
 
 
 def test_reduction_is_never_computed_twice() -> None:
     a = param(0, (4, 5))
     x = a.sum(1)
-    linear = check(output(1, x * 2), output(2, x * 3))
-    assert count(linear) == 3
+    assert count(check(output(1, x * 2), output(2, x * 3), caps=GRID)) == 3
+    (ast,) = kernels(check(output(1, x * 2), output(2, x * 3)))
+    assert sum(u.op is Ops.REDUCE for u in ast.toposort()) == 1
 
 
 def test_epilogue_stays_with_the_shared_reduction() -> None:
     a = param(0, (4, 5))
     x = a.sum(1) + 1
-    linear = check(output(1, x * 2), output(2, x * 3))
+    linear = check(output(1, x * 2), output(2, x * 3), caps=GRID)
     assert count(linear) == 3
     assert any(u.op is Ops.ADD and u.src[0].op is Ops.REDUCE for u in kernels(linear)[0].toposort())
 
@@ -178,7 +182,7 @@ def test_epilogue_stays_with_the_shared_reduction() -> None:
 def test_output_is_read_by_others_instead_of_a_temporary() -> None:
     a = param(0, (4, 5))
     x = a.sum(1) + 1
-    linear = check(output(1, x), output(2, x * 3))
+    linear = check(output(1, x), output(2, x * 3), caps=GRID)
     assert count(linear) == 2 and not any(u.op is Ops.BUFFER for u in linear.toposort())
 
 
@@ -201,6 +205,31 @@ def test_dear_operand_of_a_contraction_is_stored() -> None:
     x, w = param(0, (64, 64)), param(1, (64, 64))
     y = (x.exp2().reshape((64, 64, 1)) * w).sum(1)
     assert count(check(output(2, y), exact=False)) == 2
+
+
+def test_a_kernel_has_one_large_contraction() -> None:
+    a, b, c, d = (param(i, (192, 192)) for i in range(4))
+    product = lambda x, y: (x.reshape((192, 192, 1)) * y).sum(1)
+    linear = schedule(output(4, product(a, b) + product(c, d) + product(b, c)))
+    assert [sum(u.op is Ops.REDUCE for u in k.toposort()) for k in kernels(linear)] == [1, 1, 1]
+    small = [x.shrink(((0, 8), (0, 8))) for x in (a, b)]
+    assert count(schedule(output(4, sum((x.reshape((8, 8, 1)) * y).sum(1) for x in small for y in small)))) == 1
+
+
+def test_operands_that_vectors_share_are_computed_before() -> None:
+    x, w = param(0, (96, 64)), param(1, (64, 128))
+    rows = (x.maximum(0.0).reshape((96, 64, 1)) * w).sum(1)
+    columns = (x.reshape((96, 64, 1)) * w.maximum(0.0)).sum(1)
+    assert count(schedule(output(2, rows))) == 2
+    assert count(schedule(output(2, columns))) == 1
+
+
+def test_a_table_of_comparisons_is_not_stored() -> None:
+    index, rows = param(0, (512,), dtypes.int32), param(1, (512, 32))
+    number = UOp.arange(256).reshape((256, 1, 1)).cast(dtypes.int32)
+    hit = index.reshape((1, 512, 1)).maximum(0).eq(number)
+    linear = schedule(output(2, hit.where(rows.reshape((1, 512, 32)), 0.0).sum(1)))
+    assert not any(u.op is Ops.BUFFER and u.dtype is dtypes.bool for u in linear.toposort())
 
 
 def test_equal_kernels_are_one_node() -> None:

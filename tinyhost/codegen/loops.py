@@ -113,7 +113,7 @@ class Loops(Memory):
         copies = [(m, self._copies_of(m)) for m in group]
         outer = self._outer(copies, loops)
         started = [[self._start(m, vals, outer, loops) for vals in entries] for m, entries in copies]
-        updates = [acc.update for accs in started for acc in accs]
+        updates = self._updates([(m.arg[0], acc) for (m, _), accs in zip(copies, started) for acc in accs])
         done = self.close(updates, loops)
         for (m, _), accs in zip(copies, started):
             op = m.arg[0]
@@ -194,11 +194,27 @@ class Loops(Memory):
         acc = Accumulator(UOp(Ops.BUFFER, (), ParamArg(slot, dt, width, addrspace=AddrSpace.REG)), width)
         init = UOp(Ops.STORE, (acc.place(acc.buffer.after(*outer)), self.vectors.splat(identity(op, dt), width)))
         inside = acc.place(acc.buffer.after(init, *loops))
-        x = self.vectors.mark_width(UOp(Ops.LOAD, (inside,)), width) if width > 1 else UOp(Ops.LOAD, (inside,))
-        for v in vals:
-            x = self.combine(op, x, v)
-        acc.update = UOp(Ops.STORE, (inside, x))
+        acc.inside, acc.values = inside, vals
         return acc
+
+    def _updates(self, started: list[tuple[Ops, "Accumulator"]]) -> list[UOp]:
+        """One iteration of all accumulators: a step of each, then the next step of each, so that what a step reads
+        is used by all and then dead.
+        """
+        inside = {acc: acc.inside for _, acc in started}
+        updates: dict[Accumulator, UOp] = {}
+        for i in range(max(len(acc.values) for _, acc in started)):
+            step = []
+            for op, acc in started:
+                if i < len(acc.values):
+                    place = inside[acc]
+                    x = UOp(Ops.LOAD, (place,))
+                    x = self.vectors.mark_width(x, acc.width) if acc.width > 1 else x
+                    updates[acc] = UOp(Ops.STORE, (place, self.combine(op, x, acc.values[i])))
+                    step.append(updates[acc])
+            group = UOp(Ops.GROUP, tuple(step))
+            inside = {acc: acc.place(acc.buffer.after(group)) for _, acc in started}
+        return list(updates.values())
 
     # *** closing loops ***
     def loops_of(self, ranges: list[UOp]) -> list[UOp]:
@@ -286,11 +302,12 @@ def _is_zero(u: UOp) -> bool:
 class Accumulator:
     """One REG buffer of a reduction."""
 
-    __slots__ = ("buffer", "width", "update")
+    __slots__ = ("buffer", "width", "inside", "values")
 
     def __init__(self, buffer: UOp, width: int) -> None:
         self.buffer, self.width = buffer, width
-        self.update: UOp = buffer
+        self.inside: UOp = buffer
+        self.values: list[UOp] = []
 
     def place(self, base: UOp) -> UOp:
         """All lanes of the accumulator as a place."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tinyhost.codegen.rows import own_places
 from tinyhost.ops import AxisType, Ops
 from tinyhost.uop import KernelInfo, UOp
 
@@ -22,6 +23,7 @@ def ranges_of(u: UOp) -> list[UOp]:
 
 def one_closer_each(sink: UOp) -> UOp:
     """The kernel in which no RANGE is closed twice, except by closers that share one loop."""
+    sink = own_places(sink)
     closed: dict[UOp, int] = {}
     order = list(sink.toposort())
     top = -1
@@ -124,5 +126,13 @@ def loop_order(sink: UOp) -> list[UOp]:
     order = dict.fromkeys(sorted(ends, key=lambda r: (_OUTER.get(r.arg[-1], 2), r.arg[:-1])))
     for rs in reversed(reduces):  # sources come first in a toposort, so the last REDUCE is an outermost one
         order.update(dict.fromkeys(rs))
-    listed = sorted((r for r in order if r.arg[:-1] in place), key=lambda r: place[r.arg[:-1]])
-    return listed + [r for r in order if r.arg[:-1] not in place]
+    found = {r: at for r in order if (at := place_of(r.arg[:-1], place)) is not None}
+    listed = sorted(found, key=lambda r: (found[r], r.arg[:-1]))
+    return listed + [r for r in order if r not in found]
+
+
+def place_of(ids: tuple[int, ...], place: dict[tuple[int, ...], int]) -> int | None:
+    """The place of an axis in a loop order: its own, or that of the axis it was cut from."""
+    while ids and ids not in place:
+        ids = ids[:-1]
+    return place[ids] if ids else None

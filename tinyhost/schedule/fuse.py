@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
+from tinyhost.dtype import dtypes
 from tinyhost.helpers import prod
 from tinyhost.schedule.cost import MANY, Facts, elements, facts_of
 from tinyhost.schedule.fold import Fold, find_fold
@@ -22,16 +23,21 @@ from tinyhost.uop import AxisType, GroupOp, Ops, UOp
 RECOMPUTE_COST = 64  # operations that may be repeated, an element, to save a store and its loads
 REDUCE_COST = 4  # operations and further loads of a value that a reduction may evaluate again for each of its results
 EXPAND_COST = 8  # the same that an element-wise loop may evaluate again
+MANY_USES = 48  # results that take the same operand from which on any arithmetic on it is done before, not for each
 MAX_ZERO_TERMS = 4  # a sum over windows may have this many terms for each that exists
+MIN_CONTRACTION = 1 << 22  # products in a sum of products that deserves a kernel of its own
 MIN_WORK = 1 << 15  # repeated operations below this are cheaper than one more kernel
 
 
 class Reading(NamedTuple):
-    """How one place is read: its gate, the iterations of the enclosing reductions, whether by computed index."""
+    """How one place is read: its gate, the iterations of the enclosing reductions, whether by computed index, whether
+    in a sum of products.
+    """
 
     gate: Gate
     scope: int
-    gathered: bool
+    gathered: bool = False
+    product: bool = False
 
 
 Readings: TypeAlias = dict[tuple[Kernel, Indices], Reading]
@@ -47,6 +53,7 @@ class Fusion:
         self.kernels: dict[UOp, Kernel] = {}
         self.homes: dict[UOp, Kernel] = {}
         self.chosen: dict[UOp, Readings] = {}  # values stored by choice, and how they would be read
+        self.apart: set[UOp] = set()  # second contractions of a kernel, which are stored
         self.facts: dict[UOp, Facts] = {}
         self.folds: dict[UOp, Fold | None] = {}  # of REDUCEs
         self.merged: dict[UOp, UOp] = {}  # REDUCE -> the REDUCE whose terms it sums itself
@@ -88,10 +95,10 @@ class Fusion:
             readings[key] = reading
         else:
             readings[key] = Reading(either(old.gate, reading.gate), max(old.scope, reading.scope),
-                                    old.gathered or reading.gathered)
+                                    old.gathered or reading.gathered, old.product or reading.product)
 
     def _read_value(self, kernel: Kernel) -> None:
-        self._read(kernel.value, kernel, kernel.ranges, Reading(None, 1, False))
+        self._read(kernel.value, kernel, kernel.ranges, Reading(None, 1))
 
     def open(self, u: UOp, device: Device) -> Kernel:
         """A kernel that stores ``u`` in storage of its own on ``device``."""
@@ -125,7 +132,7 @@ class Fusion:
                 kernel.state = states[0]
                 self._outputs[value] = kernel
         indices = self.indexing.broadcast(value.shape, kernel.ranges, kernel.shape)
-        self._read(value, kernel, indices, Reading(None, 1, False))
+        self._read(value, kernel, indices, Reading(None, 1))
 
     def _only(self, value: UOp, consumer: UOp) -> bool:
         return self.graph.consumers[value] == [consumer]
@@ -178,18 +185,31 @@ class Fusion:
             if own:
                 self.homes[u] = home
                 return own
-        if _is_widening(u) or not should_store(u, facts, readings):
+        if _is_widening(u) or not (should_store(u, facts, readings) or self._second_contraction(u, facts, readings)):
             return readings
         self.chosen[u] = readings
         kernel = self.open(u, u.device or next(iter(readings))[0].device)
-        return {(kernel, kernel.ranges): Reading(None, 1, False)}
+        return {(kernel, kernel.ranges): Reading(None, 1)}
+
+    def _second_contraction(self, u: UOp, facts: Facts, readings: Readings) -> bool:
+        """Whether ``u`` is a large sum of products in a kernel that computes another one: tiles, order and panels are
+        chosen for one of them.
+        """
+        if u.op is not Ops.REDUCE or not facts.pending or not is_contraction(u, facts):
+            return False
+        kernel = next(iter(readings))[0]
+        if kernel.contraction is None:
+            kernel.contraction = u
+            return False
+        self.apart.add(u)
+        return True
 
     def _take_back(self) -> None:
         """Values whose reductions or buffers turned out stored anyway are computed where they are read."""
         stored = {u for u in self.kernels if u.op is not Ops.STORE} | self.homes.keys()
         for u in self.graph.order:
             self.facts[u] = facts = facts_of(u, self.facts, stored)
-            if u in self.chosen and not should_store(u, facts, self.chosen[u]):
+            if u in self.chosen and u not in self.apart and not should_store(u, facts, self.chosen[u]):
                 stored.remove(u)
                 del self.kernels[u], self.chosen[u]
 
@@ -208,7 +228,7 @@ class Fusion:
         ranges = kernel.reduce_ranges(over, reading.scope > 1)
         scope = reading.scope * int(prod(extent_of(d) for d in over))
         place, gate = self.term(u, ranges, indices)
-        self._read(source, kernel, place, Reading(both(reading.gate, gate), scope, False))
+        self._read(source, kernel, place, Reading(both(reading.gate, gate), scope, product=_is_product(u)))
 
     def reduced(self, u: UOp, kernel: Kernel) -> tuple[UOp, Shape]:
         """What a REDUCE reads, and over which extents."""
@@ -301,15 +321,43 @@ def should_store(u: UOp, facts: Facts, readings: Readings) -> bool:
         return False
     if len(readings) > 1 and (leaves is None or cost * (len(readings) - 1) > RECOMPUTE_COST):
         return True
-    cost += MANY - 1 if leaves is None else len(leaves) - 1  # loads beyond the first
-    if cost <= REDUCE_COST:
-        return False
     count = elements(u)
+    if u.dtype is dtypes.bool and cost <= RECOMPUTE_COST and leaves is not None:
+        if 8 * sum(map(elements, leaves)) < count:
+            return False  # a table of comparisons is larger than what is compared
+    cost += MANY - 1 if leaves is None else len(leaves) - 1  # loads beyond the first
     for key, r in readings.items():
-        limit = REDUCE_COST if r.scope > 1 else EXPAND_COST
-        if cost > limit and (_evaluations(key, r, True) - count) * cost > MIN_WORK:
+        times = _evaluations(key, r, True)
+        limit = EXPAND_COST if r.scope == 1 else REDUCE_COST
+        if r.product and u.dtype.is_float and times >= MANY_USES * count and _stands_still(key):
+            limit = 0
+        if cost > limit and (times - count) * cost > MIN_WORK:
             return True
     return False
+
+
+def is_contraction(u: UOp, facts: Facts) -> bool:
+    """Whether a REDUCE sums many products of values that are used again and again."""
+    work = elements(u.src[0])
+    if work < MIN_CONTRACTION or not _is_product(u):
+        return False
+    return facts.leaves is None or 8 * sum(map(elements, facts.leaves)) < work
+
+
+def _is_product(u: UOp) -> bool:
+    """Whether a REDUCE sums products."""
+    x = u.src[0]
+    while x.op is Ops.CAST or x.op in GroupOp.Movement:
+        x = x.src[0]
+    return u.arg[0] is Ops.ADD and x.op is Ops.MUL
+
+
+def _stands_still(key: tuple[Kernel, Indices]) -> bool:
+    """Whether a value is the same along the last axis of the output: vectors of results take it as a scalar from
+    memory, where an operand that moves along is copied into a panel and may be computed on the way."""
+    kernel, indices = key
+    last = next((r for r in reversed(kernel.ranges) if r.op is Ops.RANGE), None)
+    return last is not None and not any(last in i.ranges for i in indices)
 
 
 def _evaluations(key: tuple[Kernel, Indices], reading: Reading, hoist: bool) -> int:

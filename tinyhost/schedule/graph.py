@@ -60,8 +60,8 @@ class Kernel:
     equal extents share their ranges; a reduction inside another gets its own.
     """
 
-    __slots__ = ("node", "value", "shape", "ranges", "sizes", "state", "device", "opts", "whole", "_reduce_ranges",
-                 "_next_id")
+    __slots__ = ("node", "value", "shape", "ranges", "sizes", "state", "device", "opts", "whole", "contraction",
+                 "_reduce_ranges", "_next_id")
 
     def __init__(self, node: UOp, value: UOp, shape: Shape) -> None:
         self.node, self.value, self.shape = node, value, shape
@@ -69,6 +69,7 @@ class Kernel:
         self.device: Device = None
         self.opts: tuple[Any, ...] | None = None
         self.whole = True  # the target is all of some storage, in row-major order of shape
+        self.contraction: UOp | None = None  # the large sum of products that it computes
         self._next_id = 0
         self.ranges = self._new_ranges(shape, AxisType.WEAK)
         self.sizes = tuple(extent_of(d) for d in shape)

@@ -13,6 +13,7 @@ from tinyhost.schedule.fuse import Fusion
 from tinyhost.schedule.graph import Kernel
 from tinyhost.schedule.lower import Lowered, lower_kernel
 from tinyhost.schedule.prepare import CapsOf
+from tinyhost.schedule.rows import row_kernels
 from tinyhost.schedule.share import Item, merge, shared_kernels
 from tinyhost.schedule.storage import Region, region_of, state_of, storage_root
 from tinyhost.uop import CallInfo, GroupOp, Ops, ParamArg, UOp
@@ -112,15 +113,26 @@ class Ordering:
                     effect.before += [r for r in old if r not in effects]
 
     def _share(self) -> None:
-        """Merge kernels that read the same large input."""
+        """Merge kernels that read the same large input, then kernels that work on the same rows."""
         merged: dict[Item, Item] = {}
         for group in shared_kernels(self._sorted(), self.caps_of):
             one = merge(group)
             merged.update((c.item, one) for c in group)
+        self._exchange(merged)
+        merged = {}
+        for items, one in row_kernels(self._sorted(), self.caps_of, self._is_kept):
+            merged.update(dict.fromkeys(items, one))
+        self._exchange(merged)
+
+    def _exchange(self, merged: dict[Item, Item]) -> None:
         if merged:
             self.items = {node: merged.get(item, item) for node, item in self.items.items()}
             for item in self.items.values():
                 item.before = [merged.get(b, b) for b in item.before]
+
+    def _is_kept(self, root: UOp) -> bool:
+        """Whether storage is no temporary of this schedule."""
+        return root.op in (Ops.PARAM, Ops.BUFFER) or root in self.fusion.homes
 
     def _sorted(self) -> list[Item]:
         """Items in an order of execution, depth first."""
