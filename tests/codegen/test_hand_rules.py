@@ -36,29 +36,11 @@ def inner_loops(uops):
     return out
 
 
-@pytest.mark.parametrize("level, tile, lanes", [("x86-64-v3", (6, 2), 8), ("x86-64-v4", (8, 2), 16)])
-def test_a_large_matmul_is_a_register_tile_over_a_packed_panel(level, tile, lanes):
-    opts, uops = program(K.matmul(512, 512, 512), level)
-    assert [o.arg for o in opts if o.op is O.UPCAST] == list(tile) and O.STAGE in names(opts)
-    (body,) = [b for b in inner_loops(uops) if any(u.op is Ops.MULACC for u in b)]
-    fmas = [u for u in body if u.op is Ops.MULACC]
-    assert len(fmas) == tile[0] * tile[1] and all(u.shape == (lanes,) for u in fmas)
-    assert not [u for u in body if u.op in (Ops.STACK, Ops.WHERE)]
-
-
-def test_odd_sizes_keep_the_tile():
-    opts, uops = program(K.matmul(1000, 1003, 999))
-    assert [o.arg for o in opts if o.op is O.UPCAST] == [6, 2]
-    assert all(u.shape == (8,) for u in uops if u.op is Ops.MULACC)
-
-
 def test_threads_split_work_that_pays():
     assert O.THREAD not in names(program(K.add(1 << 12), threads=4)[0])
     for size, parts in ((1 << 17, 2), (1 << 18, 4), (1 << 19, 8), (1 << 20, 16), (1 << 24, 16)):
         opts, uops = program(K.add(size), threads=4)
         assert opts[-1].op is O.THREAD and opts[-1].arg == parts
-    opts, uops = program(K.matmul(2048, 2048, 2048), threads=4)
-    assert opts[-1].op is O.THREAD and opts[-1].arg == 4  # each part packs panels of its own
     assert any(u.op is Ops.PARAM and u.arg.name == "core_id" for u in uops)
 
 
@@ -88,7 +70,7 @@ def test_every_loop_of_a_softmax_is_vectorised():
 
 def test_a_padded_convolution_has_no_gate_in_its_inner_loop():
     opts, uops = program(K.conv(8, 64, 56, 56, 64, 3, 1))
-    assert names(opts).count(O.STAGE) == 3  # the image with its padding, the weights, the results
+    assert O.STAGE in names(opts)  # the image with its padding
     for body in inner_loops(uops):
         if any(u.op is Ops.MULACC for u in body):
             assert not [u for u in body if u.op is Ops.WHERE or (u.op is Ops.LOAD and len(u.src) > 1)]

@@ -1,18 +1,18 @@
 """Random sequences of Opts on fixed kernels: whatever is accepted must give the right values."""
 from __future__ import annotations
 
+import contextlib
 import random
 
 import pytest
 
 from tests.codegen import kernels as K
 from tests.codegen.reference import check, renderer
-from tinyhost.codegen.kernel import Kernel
-from tinyhost.codegen.launch import mark_global
+from tinyhost.codegen.kernel import Kernel, product_of
 from tinyhost.codegen.merge import merge_ranges
 from tinyhost.codegen.nests import one_closer_each
 from tinyhost.codegen.opt import apply_opt
-from tinyhost.codegen.simplify import hoist_gates, simplify_kernel
+from tinyhost.codegen.program import prepared
 from tinyhost.device.builtin.python import PythonRenderer
 from tinyhost.dtype import dtypes
 from tinyhost.errors import KernelOptError
@@ -38,8 +38,25 @@ CASES = {
 TARGETS = ["PYTHON:gpu", "PYTHON:x86-64-v3", "PYTHON:x86-64-v4"]
 
 
-def random_opt(rng: random.Random, k: Kernel) -> Opt:
-    op = rng.choice([O.UPCAST, O.UNROLL, O.LANE, O.LOCAL, O.GROUP, O.GROUPTOP, O.PADTO, O.REORDER, O.STAGE, O.SWAP])
+def sums(k: Kernel, side: int) -> tuple[tuple[int, ...], ...]:
+    """Groups of axes that move one operand of the products by the same step."""
+    product = next((p for u in k.reduces if (p := product_of(u)) is not None), None)
+    if product is None:
+        return ()
+    inside = product.src[side].toposort()
+    terms = next((a.linear.terms for a in k.accesses if a.node in inside), {})
+    groups: dict[int, list[int]] = {}
+    for i, a in enumerate(k.sorted_axes):
+        if terms.get(a.root):
+            groups.setdefault(abs(terms[a.root]), []).append(i)
+    return tuple(tuple(g) for _, g in sorted(groups.items(), reverse=True))
+
+
+ACTIONS = (O.UPCAST, O.UNROLL, O.LANE, O.LOCAL, O.GROUP, O.GROUPTOP, O.PADTO, O.REORDER, O.STAGE, O.SWAP, O.MERGE)
+
+
+def random_opt(rng: random.Random, k: Kernel, actions: tuple[O, ...] = ACTIONS) -> Opt:
+    op = rng.choice(actions)
     axes = k.sorted_axes
     axis = rng.randrange(len(axes)) if axes else 0
     if op in (O.UNROLL, O.GROUP, O.GROUPTOP):
@@ -48,17 +65,14 @@ def random_opt(rng: random.Random, k: Kernel) -> Opt:
         loops = [i for i, a in enumerate(axes) if a.kind.name in ("WEAK", "LOOP", "GLOBAL", "REDUCE", "THREAD")]
         return Opt(op, None, tuple(rng.sample(loops, len(loops))))
     if op is O.STAGE:
-        return rng.choice(
-            [Opt(op, rng.randrange(2), tuple(rng.sample(range(len(axes)), rng.randint(1, len(axes))))), Opt(op, 2, ())]
-        )
-    if op is O.STAGE and rng.random() < 0.5:
         numbers = rng.sample(range(len(axes)), rng.randint(1, len(axes)))
-        cut = rng.randint(0, len(numbers))
-        return Opt(
-            op,
-            rng.randrange(2),
-            tuple((i,) for i in numbers[:cut]) + ((tuple(numbers[cut:]),) if cut < len(numbers) else ()),
-        )
+        side = rng.randrange(2)
+        return rng.choice([Opt(op, side, tuple(numbers)), Opt(op, 2, ()), Opt(op, side, sums(k, side))])
+    if op is O.MERGE:
+        outputs = [i for i, a in enumerate(axes) if not a.reduce] or [0]
+        outer, inner = rng.choice(outputs), rng.choice(outputs)
+        steps = [w.stride(k.moved_by(axes[outer].root)) for w in k.windows] or [rng.randrange(1, 20)]
+        return Opt(op, outer, (inner, rng.choice(steps) or 1))
     if op is O.SWAP:
         return Opt(op, axis, rng.randrange(max(1, len(axes))))
     return Opt(op, axis, rng.choice([0, 2, 3, 4, 5, 8, 16]))
@@ -66,13 +80,19 @@ def random_opt(rng: random.Random, k: Kernel) -> Opt:
 
 def accepted(rng: random.Random, sink, r, tries: int) -> tuple[Opt, ...]:
     """A random sequence that the optimiser takes."""
-    k = Kernel(mark_global(merge_ranges(one_closer_each(hoist_gates(simplify_kernel(sink)))), r), r)
+    k = prepared(sink, r)
+    if rng.random() < 0.3:  # windows need their axes as they are
+        _try(k, Opt(O.STAGE, side := rng.randrange(2), sums(k, side)))
+        for _ in range(rng.randint(1, 20)):
+            _try(k, random_opt(rng, k, (O.MERGE,)))
     for _ in range(tries):
-        try:
-            apply_opt(k, random_opt(rng, k))
-        except KernelOptError:
-            continue
+        _try(k, random_opt(rng, k))
     return tuple(k.applied)
+
+
+def _try(k: Kernel, opt: Opt) -> None:
+    with contextlib.suppress(KernelOptError):
+        apply_opt(k, opt)
 
 
 def one(seed: int) -> None:

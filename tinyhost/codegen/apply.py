@@ -8,11 +8,14 @@ loops: one accumulator per copy, combined after the loop.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tinyhost.codegen.kernel import Axis, Cover, Kernel, has_tail, leaves
 from tinyhost.codegen.loops import identity
 from tinyhost.codegen.memory import gate_and_index
+from tinyhost.codegen.merged import merged_end, merged_size
 from tinyhost.codegen.stage import Panel, add_panels, flat_panel, window_panel
+from tinyhost.dtype import dtypes
 from tinyhost.ops import AxisType, Ops
 from tinyhost.uop import UOp
 
@@ -23,6 +26,9 @@ SEPARATE_ACCUMULATORS = 8  # unrolled parts of a reduction get accumulators of t
 def rewrite(k: Kernel) -> UOp:
     """The kernel after its Opts."""
     expr = {r: value_of(a) for r, a in k.root_axis.items() if not has_tail(a)}
+    for m in k.merges:
+        inner, value = k.moved_by(m.inner), expr.pop(m.axis.root, None)
+        expr |= {k.moved_by(m.outer): UOp.const(0), **({} if value is None else {inner: value})}
     expr = {r: e for r, e in expr.items() if e is not r}
     done: dict[UOp, UOp] = dict(expr)
     tile = _tile(k)
@@ -33,47 +39,72 @@ def rewrite(k: Kernel) -> UOp:
         if u.op is Ops.REDUCE and (any(a.split or a.root is not a.range for a in _roots(k, u))):
             done[u] = _reduce(k, u, new[0], tile)
         elif u.op is Ops.END and (k.partial is not None or any(r in expr for r in u.src[1:])):
-            parts = [p for r in u.src[1:] if r in k.root_axis for p in leaves(k.root_axis[r])]
-            done[u] = UOp(Ops.END, (new[0], *[p.range for p in parts if p.length != 1]))
+            if k.merges:
+                done[u] = merged_end(k, u, done)
+            else:
+                parts = [p for r in u.src[1:] if r in k.root_axis for p in leaves(k.root_axis[r])]
+                done[u] = UOp(Ops.END, (new[0], *[p.range for p in parts if p.length != 1]))
             if k.partial is not None:
-                done[u] = _accumulated(done[u], k.partial.range)
+                done[u] = _accumulated(done[u], k.partial.range, _fresh(k))
         elif u is k.sink:
             done[u] = UOp(Ops.SINK, new, k.info(), u.tag)
         else:
             done[u] = u if new == u.src else UOp(u.op, new, u.arg, u.tag)
-    return _with_panels(k, done[k.sink], done) if k.staged or k.windows or k.staged_results else done[k.sink]
+    return _with_panels(k, done[k.sink], done)
 
 
 def _with_panels(k: Kernel, sink: UOp, done: dict[UOp, UOp]) -> UOp:
-    """The kernel after its STAGE actions; ids of new ranges must differ, so each panel sees those before it."""
+    """The kernel after its STAGE actions; windows come before the conditions that they contain."""
     panels: list[Panel] = []
     for operand, axes in k.staged:
         ranges = [p.range for a in axes for p in leaves(a) if p.length != 1]
-        panels.append(flat_panel(_and_panels(sink, panels), done[operand], ranges))
-    for operand, groups in k.windows:
-        values = [{r: done[r] for r in group} for group in groups]
-        mine = {r for group in groups for r in group}
-        outside = {r: done[r] for r in operand.ranges if r not in mine and done[r] is not r}
-        original = operand.substitute(outside, walk=True) if outside else operand
-        extent = 1 + sum(int(r.src[0].const_value) - 1 for r in groups[-1])
-        lanes = next((a.length or 0 for a in k.of_kind(AxisType.LANE)), 0) if k.caps.masked else 0
-        panels.append(
-            window_panel(_and_panels(sink, panels), done[operand], original, values, lanes if lanes <= extent else 0)
-        )
-    return add_panels(sink, panels, k.staged_results)
+        lanes = int(ranges[-1].src[0].const_value)
+        turns = operand.dtype.itemsize >= 4 and k.renderer.supports(Ops.INDEX, operand.dtype, lanes)
+        panels.append(flat_panel(done[operand], ranges, k.caps, turns))
+    staged = [o for o, _ in k.staged] + [w.operand for w in k.windows]
+    dtype = next((o.dtype for o in staged if o.dtype is not dtypes.bool), None)
+    if dtype is None and not k.merges and not k.staged_results:
+        return sink
+    dtype = dtype or k.ends[0].src[0].src[1].dtype
+    for w in k.windows:
+        mine = {r for s in w.sides for r in s.ranges}
+        outside = {r: done[r] for r in w.operand.ranges if r not in mine and done[r] is not r}
+        original = w.operand.substitute(outside, walk=True) if outside else w.operand
+        values = {r: done[r] for r in mine}
+        panels.append(window_panel(done[w.operand], replace(w, operand=original), values, dtype, k.caps))
+    return add_panels(sink, panels, k.staged_results, dtype, merged_size(k) if k.merges else 0)
 
 
-def _and_panels(sink: UOp, panels: list[Panel]) -> UOp:
-    return UOp.sink(sink, *[r for p in panels for r in p.ranges]) if panels else sink
-
-
-def _accumulated(end: UOp, part: UOp) -> UOp:
-    """The store of a partial sum: the sum so far, which is 0 in the first part, plus this one."""
+def _accumulated(end: UOp, part: UOp, fresh: list[UOp]) -> UOp:
+    """The store of a partial sum: the sum so far, which is 0 in the first part, plus this one; only where all of
+    ``fresh`` hold.
+    """
     place, value = end.src[0].src
     gate, index = gate_and_index(place)
     later = UOp(Ops.CMPLT, (UOp.const(0), part))
+    for cond in fresh:
+        gate = cond if gate is None else UOp(Ops.AND, (gate, cond))
     so_far = UOp(Ops.INDEX, (place.src[0], index.valid(later if gate is None else UOp(Ops.AND, (gate, later)))))
+    if gate is not None:
+        place = UOp(Ops.INDEX, (place.src[0], index.valid(gate)), place.arg, place.tag)
     return UOp(Ops.END, (UOp(Ops.STORE, (place, UOp(Ops.ADD, (so_far, value)))), part, *end.src[1:]))
+
+
+def _fresh(k: Kernel) -> list[UOp]:
+    """For each axis of the output whose last block starts earlier: whether an element is not of the block before.
+
+    Results of merged axes are copied out, each once.
+    """
+    out = []
+    stack = [a for a in k.root_axis.values() if not a.reduce and all(a is not m.axis for m in k.merges)]
+    while stack:
+        a = stack.pop()
+        if (s := a.split) is not None:
+            if s.cover is Cover.CLAMP:
+                before = UOp(Ops.ADD, (_scaled(value_of(s.outer), s.amount), UOp.const(-1)))
+                out.append(UOp(Ops.CMPLT, (before, value_of(a))))
+            stack += [s.outer, s.inner]
+    return out
 
 
 def _roots(k: Kernel, u: UOp) -> list[Axis]:

@@ -1,4 +1,5 @@
-"""Hand rules for contractions (matrix products, convolutions) whose vector axis is an axis of the output.
+"""Hand rules for sums of products that are neither plain matrix products (``product_rules.py``) nor windows of images
+(``window_rules.py``): gathers, conditions, other sums inside. Their vector axis is an axis of the output.
 
 The vector axis belongs to one operand, the rows to the other. A register tile of rows by vectors reuses each loaded
 vector for all rows and each broadcast scalar for all vectors. The loop over rows is put inside the loop over vectors,
@@ -10,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tinyhost.codegen.kernel import Axis, Kernel, product_of
-from tinyhost.codegen.memory import UNUSED
 from tinyhost.codegen.tiles import accumulators, length, live_outer, main_reduce, try_opt
 from tinyhost.helpers import ceildiv, prod
 from tinyhost.ops import AxisType, Ops
@@ -154,11 +154,7 @@ def tile_contraction(k: Kernel) -> int:
         axis = live_outer(k, root) if root is not None else None
         if axis is not None and copies > 1:
             try_opt(k, Opt(OptOps.UPCAST, k.number(axis), copies))
-    window = _window(k, c)
-    _order(k, c, window)
-    if window:
-        numbers = {a.root: k.number(a) for a in reversed(k.sorted_axes)}
-        try_opt(k, Opt(OptOps.STAGE, 1 - c.side, tuple(tuple(numbers[r] for r in g) for g in window)))
+    _order(k, c)
     _pack(k, c)
     if _scatters(k, c):
         try_opt(k, Opt(OptOps.STAGE, 2, ()))
@@ -170,35 +166,7 @@ def _scatters(k: Kernel, c: _Contraction) -> bool:
     return any(a.written and a.stride(c.lane) != 1 for a in k.accesses)
 
 
-def _window(k: Kernel, c: _Contraction) -> list[list[UOp]]:
-    """Groups of RANGEs for a padded copy of the broadcast operand: an output and a reduce RANGE that its index adds.
-
-    Empty where it is read as it lies in memory, or where the copy does not fit the second-level cache.
-    """
-    product = product_of(c.main)
-    assert product is not None
-    operand = product.src[1 - c.side]
-    accesses = [a for a in k.accesses if a.node in operand.toposort()]
-    plain = operand.op is Ops.INDEX and (operand.tag == UNUSED or all(a.gate is None for a in accesses))
-    if plain or len(accesses) != 1 or k.partial is not None or operand.dtype is not c.operand.dtype:
-        return []
-    terms = accesses[0].linear.terms
-    groups = []
-    for r in [r for r in operand.ranges if r in k.root_axis and k.root_axis[r].reduce]:
-        same = [o for o in _outputs(k, c.main) if o in operand.ranges and terms.get(o, 0) == terms.get(r, 0) != 0]
-        groups.append([*same[:1], r])
-    if not any(len(g) > 1 for g in groups) or not all(terms.get(g[-1]) for g in groups):
-        return []
-    groups.sort(key=lambda g: -abs(terms[g[-1]]))
-    size = operand.dtype.itemsize * prod(1 + sum(length(k, r) - 1 for r in g) for g in groups)
-    again = prod(length(k, r) for r in _outputs(k, c.main) if r not in operand.ranges)
-    open_copies = any(
-        a.root in operand.ranges and all(a.root not in g for g in groups) for a in k.of_kind(AxisType.UPCAST)
-    )
-    return [] if size > k.caps.l2_bytes or again < 16 or open_copies else groups
-
-
-def _order(k: Kernel, c: _Contraction, window: list[list[UOp]]) -> None:
+def _order(k: Kernel, c: _Contraction) -> None:
     """Outermost what the vector operand moves along, so that a panel of it serves all the other loops; rows
     innermost.
     """
@@ -208,17 +176,12 @@ def _order(k: Kernel, c: _Contraction, window: list[list[UOp]]) -> None:
         return
 
     packed = c.operand.ranges
-    product = product_of(c.main)
-    assert product is not None
-    around = [r for r in product.src[1 - c.side].ranges if window and all(r not in g for g in window)]
 
     def place(a: Axis) -> int:
         if a is k.partial:
             return -1
         if a.reduce:
             return 6 if a.root in c.main.src[1:] else 5
-        if a.root in around:
-            return 0
         return 4 if a.root is c.tile.row else 2 if a.root is c.lane else 1 if a.root in packed else 3
     order = sorted(loops, key=lambda a: (place(a), axes.index(a)))
     if order[-1].reduce and (order[-1].length or 0) < SHORT_LOOP:

@@ -14,6 +14,7 @@ from enum import Enum, auto
 from typing import Any
 
 from tinyhost.codegen.strides import Access, Linear, accesses_of
+from tinyhost.codegen.windows import Window
 from tinyhost.dtype import dtypes
 from tinyhost.helpers import ceildiv
 from tinyhost.ops import AxisType, GroupOp, Ops
@@ -36,6 +37,7 @@ SORT_KEY = {
 }
 
 
+ARENA = "scratch"  # name of the PARAM that is the worker's arena
 _CONVERTING = GroupOp.Comparison | {Ops.CAST}
 
 
@@ -85,6 +87,16 @@ class Split:
     cover: Cover = Cover.EXACT
 
 
+@dataclass(eq=False)
+class Merge:
+    """Two output axes run as one, ``outer * pitch + inner``; steps between the rows compute what nobody reads."""
+
+    outer: UOp
+    inner: UOp
+    pitch: int
+    axis: Axis
+
+
 def leaves(axis: Axis) -> list[Axis]:
     """The parts of an axis, outermost first."""
     out, stack = [], [axis]
@@ -119,6 +131,37 @@ def product_of(u: UOp) -> UOp | None:
     return x if u.arg[0] is Ops.ADD and x.op is Ops.MUL else None
 
 
+def _sums(k: Kernel) -> list[UOp]:
+    """The sum of products with the most ranges, and the sums around it that only add it up, perhaps under conditions;
+    with the WHEREs between, innermost first.
+    """
+    found = [u for u in k.reduces if product_of(u) is not None]
+    if not found:
+        return []
+    out = [max(found, key=lambda u: len(u.src[0].ranges))]
+    while True:
+        users = [u for u in k.nodes if out[-1] in u.src]
+        if len(users) != 1:
+            return out
+        u = users[0]
+        guard = u.op is Ops.WHERE and u.src[1] is out[-1] and u.src[2].is_const and u.src[2].const_value == 0
+        if not guard and (u.op is not Ops.REDUCE or u.arg[0] is not Ops.ADD or u.src[0] is not out[-1]):
+            return out
+        out.append(u)
+
+
+def results_of(k: Kernel) -> UOp:
+    """What a contraction gives: the outermost sum of its products. There must be one."""
+    return next(u for u in reversed(_sums(k)) if u.op is Ops.REDUCE)
+
+
+def conditions_of(k: Kernel, results: UOp) -> list[UOp]:
+    """Conditions on the products of ``results`` and on sums of them."""
+    sums = _sums(k)
+    guarded = [sums[0].src[0], *sums[:sums.index(results)]]
+    return [u.src[0] for u in guarded if u.op is Ops.WHERE]
+
+
 @dataclass(eq=False)
 class Kernel:
     """State of the optimiser for one kernel."""
@@ -130,7 +173,8 @@ class Kernel:
     dont_use_locals: bool = False
     order: tuple[Axis, ...] | None = None  # loops from the outermost, set by REORDER
     staged: list[tuple[UOp, tuple[Axis, ...]]] = field(default_factory=list)  # operand, axes of its panel
-    windows: list[tuple[UOp, tuple[tuple[UOp, ...], ...]]] = field(default_factory=list)  # operand, summed root RANGEs
+    windows: list[Window] = field(default_factory=list)
+    merges: list[Merge] = field(default_factory=list)
     staged_results: bool = False
     partial: Axis | None = None  # part of a reduction whose sums so far are in the output
 
@@ -188,17 +232,26 @@ class Kernel:
         s = access.stride(axis.root)
         return None if s is None else s * axis.stride
 
+    def moved_by(self, root: UOp) -> UOp:
+        """The RANGE of the graph that moves as ``root`` does: of a merged axis the inner one."""
+        for m in reversed(self.merges):
+            root = m.inner if root is m.axis.root else root
+        return root
+
     @property
     def in_place(self) -> bool:
-        """Whether the kernel reads storage that it writes, so that no element may be computed twice."""
+        """Whether the kernel reads storage that it writes, so that no element may be computed twice; values that it
+        keeps in the arena may be.
+        """
         if self.partial is not None:
             return True
-        written = {a.storage for a in self.accesses if a.written}
+        written = {a.storage for a in self.accesses if a.written and a.storage.arg.name != ARENA}
         return any(a.storage in written for a in self.accesses if not a.written)
 
     def widest(self, root: UOp) -> int:
         """Bytes of the widest element among the vectors that a LANE along ``root`` makes; 0 where there are none."""
         out = 0
+        root = self.moved_by(root)
         for u in self.nodes:
             if u.op is Ops.RANGE or root not in u.ranges:
                 continue

@@ -5,12 +5,16 @@ accesses cost one instruction per vector, others one per lane, unless the operan
 """
 from __future__ import annotations
 
+import math
+
+from tinyhost.codegen.blocks import SMALL_STEPS
 from tinyhost.codegen.contraction_rules import best_tile, packable
 from tinyhost.codegen.kernel import Axis, Kernel, product_of
+from tinyhost.codegen.strides import Access
 from tinyhost.codegen.tiles import length, main_reduce, try_opt
 from tinyhost.codegen.work import Work, is_gather
 from tinyhost.helpers import ceildiv, prod
-from tinyhost.ops import AxisType, GroupOp
+from tinyhost.ops import AxisType, GroupOp, Ops
 from tinyhost.uop import Opt, OptOps, UOp
 
 HORIZONTAL_COST = 12  # instructions that combine the lanes of one vector
@@ -58,8 +62,48 @@ def _trips(k: Kernel, w: Work, around: dict[UOp, None], lanes: dict[UOp, int]) -
         n = lanes.get(r)
         trips *= size if n is None else ceildiv(size, n)
         if n is not None and w.access is not None and is_gather(k, w.access, r):
-            trips *= n * GATHER_COST
+            trips *= gather_cost(k, w.access, r, n)
     return trips
+
+
+def gather_cost(k: Kernel, access: Access, r: UOp, n: int) -> float:
+    """Instructions for ``n`` lanes along ``r`` that are not contiguous."""
+    step = access.stride(r) or 0
+    if step == -1 and access.gate is None and not access.written and _turns(k, access, n):
+        return 2  # read forwards, then reversed
+    if (found := neighbours(k, access, r, n)) is not None:  # per vector a shuffle and a blend in each round
+        return 1 + 1.5 * math.ceil(math.log2(found[1])) + (found[1] < n)
+    if step in SMALL_STEPS and access.gate is None and not access.written and _turns(k, access, n):
+        copies = max([length(k, x) for x in access.node.ranges if access.stride(x) == 1], default=1)
+        return step * (1 + 1.5 * math.ceil(math.log2(step))) / min(copies, step) + 1
+    if access.gate is not None and any(u.op is Ops.INDEX and r in u.ranges for u in access.node.src[1].toposort()):
+        return n  # indices that were loaded as a vector are made safe as one, which leaves a plain load per lane
+    return n * GATHER_COST
+
+
+def neighbours(k: Kernel, access: Access, r: UOp, n: int) -> tuple[Axis, int] | None:
+    """The output axis along which an ungated access whose ``n`` lanes along ``r`` lie apart is contiguous, and how
+    many copies along it are turned in registers: ``n`` rows of a square, or all elements between two lanes.
+    """
+    step = access.stride(r) or 0
+    if access.gate is not None or step in (0, 1) or not _turns(k, access, n):
+        return None
+    for x in access.node.ranges:
+        axis = k.root_axis.get(x)
+        if axis is None or axis.reduce or access.stride(x) != 1:
+            continue
+        size = axis.length or 0
+        if size >= n and not access.written and not (k.in_place and size % n):
+            return axis, n
+        if size == step and step in SMALL_STEPS:
+            return axis, step
+    return None
+
+
+def _turns(k: Kernel, access: Access, n: int) -> bool:
+    """Whether lanes of a vector of ``n`` elements change places in a few instructions."""
+    size = access.dtype.itemsize
+    return n <= k.caps.max_tile and k.renderer.supports(Ops.INDEX, access.dtype, n) and (size >= 4 or n * size <= 16)
 
 
 # *** lanes ***
@@ -70,7 +114,7 @@ def _lane_count(k: Kernel, axis: Axis) -> int:
     if size is None or not widest or axis.kind not in (AxisType.WEAK, AxisType.LOOP, AxisType.REDUCE):
         return 0
     n = k.caps.vector_bytes // widest
-    while n > size:
+    while n > 2 and (n > size or not _vectorises(k, axis.root, n)):
         n //= 2
     if axis.reduce and size % n:
         n = min(n, k.caps.vector_bytes // 4)  # the last block is masked by int32 lane numbers
@@ -96,8 +140,8 @@ def choose_lanes(k: Kernel, work: list[Work]) -> None:
     apart = {(a, b) for a in candidates for b in candidates
              if a is not b and not any(a in u.ranges and b in u.ranges for u in k.nodes)}
     best, chosen = plain, {}
-    for first in candidates:
-        lanes = {first: candidates[first]}
+    for first, count in [(r, n) for r, most in candidates.items() for n in _counts(k, r, most)]:
+        lanes = {first: count}
         if apart:
             lanes = _with_more(k, work, lanes, candidates, apart, operands)
         cost = _cost(k, work, lanes, operands)
@@ -105,6 +149,12 @@ def choose_lanes(k: Kernel, work: list[Work]) -> None:
             best, chosen = cost, lanes
     for r, n in chosen.items():
         try_opt(k, Opt(OptOps.LANE, k.number(k.root_axis[r]), n))
+
+
+def _counts(k: Kernel, r: UOp, most: int) -> list[int]:
+    """Lanes to try for ``r``: all that a register holds, and what 16 bytes hold where narrow elements are turned."""
+    sizes = {a.dtype.itemsize for a in k.accesses if a.stride(r) not in (0, 1) and a.dtype.itemsize < 4}
+    return [most, *sorted({16 // size for size in sizes if 16 // size < most}, reverse=True)]
 
 
 def _with_more(

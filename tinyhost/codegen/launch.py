@@ -129,7 +129,7 @@ def _factors(size: int, limits: tuple[int, ...]) -> list[int] | None:
 
 
 def launch_sizes(uops: list[UOp]) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]:
-    """(global size, local size or None) from the SPECIALs and ``core_id`` of a program."""
+    """(global size, local size or None) from the SPECIALs and scalar PARAMs of a program."""
     groups: list[Any] = [1, 1, 1]
     threads: list[Any] | None = [1, 1, 1]
     plain = True

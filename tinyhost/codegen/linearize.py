@@ -17,11 +17,10 @@ from tinyhost.uop.derive import ended_by
 class _Loop:
     """One loop body: items are nodes and inner loops, in order."""
 
-    __slots__ = ("range", "bit", "depth", "parent", "items")
+    __slots__ = ("range", "bit", "depth", "items")
 
     def __init__(self, rng: UOp | None, bit: int) -> None:
         self.range, self.bit = rng, bit
-        self.parent: _Loop | None = None
         self.depth = 0
         self.items: list[UOp | _Loop] = []
 
@@ -37,12 +36,29 @@ def linearize(sink: UOp) -> list[UOp]:
     if masks[sink]:
         names = [lp.range.arg for lp in loops.values() if masks[sink] >> lp.bit & 1 and lp.range is not None]
         raise ValueError(f"loops {names} are never closed: each RANGE needs an END around all that depends on it")
-    by_bit = sorted(loops.values(), key=lambda lp: lp.bit)
-    _nest(order, masks, loops)
     root = _Loop(None, -1)
+    parents = _nest(order, masks, loops, root)
+    bodies = _Bodies(sorted(loops.values(), key=lambda lp: lp.bit), root)
     for u in order:
-        _place(u, masks, loops, by_bit, root)
+        op = u.op
+        if op is Ops.END:
+            lp = loops[u.src[1]]
+            lp.items.append(u)
+            parents[lp].items.append(lp)
+        elif op is not Ops.RANGE and not (op is Ops.STACK and _is_lane_list(u)):
+            bodies[masks[u]].items.append(u)
     return _flatten(root)
+
+
+class _Bodies(dict[int, _Loop]):
+    """The innermost of the loops in a mask."""
+
+    def __init__(self, by_bit: list[_Loop], root: _Loop) -> None:
+        self.by_bit, self[0] = by_bit, root
+
+    def __missing__(self, mask: int) -> _Loop:
+        body = self[mask] = max([self.by_bit[b] for b in _bits(mask)], key=lambda lp: lp.depth)
+        return body
 
 
 def _open_loops(order: list[UOp]) -> tuple[dict[UOp, int], dict[UOp, _Loop]]:
@@ -65,8 +81,8 @@ def _open_loops(order: list[UOp]) -> tuple[dict[UOp, int], dict[UOp, _Loop]]:
     return masks, loops
 
 
-def _nest(order: list[UOp], masks: dict[UOp, int], loops: dict[UOp, _Loop]) -> None:
-    """Set the parent of each loop: loops around its END, which contain each other."""
+def _nest(order: list[UOp], masks: dict[UOp, int], loops: dict[UOp, _Loop], root: _Loop) -> dict[_Loop, _Loop]:
+    """The loop directly around each loop: the innermost around its END; those contain each other."""
     around: dict[UOp, int] = {}
     for u in order:
         if u.op is Ops.END:
@@ -80,17 +96,19 @@ def _nest(order: list[UOp], masks: dict[UOp, int], loops: dict[UOp, _Loop]) -> N
     _transitive(around, loops)
     by_size = sorted(loops.values(), key=lambda lp: around[lp.range].bit_count())  # type: ignore[index]
     by_bit = {lp.bit: lp for lp in loops.values()}
+    parents: dict[_Loop, _Loop] = {}
     for lp in by_size:
         assert lp.range is not None
         mask = around[lp.range]
         outer = [by_bit[b] for b in _bits(mask)]
         lp.depth = len(outer) + 1
-        lp.parent = max(outer, key=lambda o: o.depth, default=None)
-        if lp.parent is not None and mask & ~(around[lp.parent.range] | 1 << lp.parent.bit):  # type: ignore[index]
+        parents[lp] = parent = max(outer, key=lambda o: o.depth, default=root)
+        if parent.range is not None and mask & ~(around[parent.range] | 1 << parent.bit):
             raise ValueError(
                 f"loop {lp.range.arg} is inside loops that do not contain each other: "
                 f"{[o.range.arg for o in outer if o.range is not None]}; give a loop order that nests them"
             )
+    return parents
 
 
 def _transitive(around: dict[UOp, int], loops: dict[UOp, _Loop]) -> None:
@@ -117,28 +135,8 @@ def _bits(mask: int) -> list[int]:
 
 
 def _is_lane_list(u: UOp) -> bool:
-    """The lanes of a shuffle: part of the INDEX, no value."""
-    return u.op is Ops.STACK and bool(u.src) and u.dtype is dtypes.weakint
-
-
-def _place(u: UOp, masks: dict[UOp, int], loops: dict[UOp, _Loop], by_bit: list[_Loop], root: _Loop) -> None:
-    """Append ``u`` to the body it belongs to; an END appends its finished loop to the body around it."""
-    if u.op is Ops.RANGE or _is_lane_list(u):
-        return
-    mask = masks[u]
-    if u.op is Ops.END:
-        lp = loops[u.src[1]]
-        lp.items.append(u)
-        (lp.parent or root).items.append(lp)
-        return
-    body = root
-    while mask:
-        low = mask & -mask
-        mask ^= low
-        lp = by_bit[low.bit_length() - 1]
-        if lp.depth > body.depth:
-            body = lp
-    body.items.append(u)
+    """The lanes of a shuffle, a STACK that is a part of the INDEX and no value."""
+    return bool(u.src) and u.dtype is dtypes.weakint
 
 
 def _flatten(root: _Loop) -> list[UOp]:

@@ -10,8 +10,9 @@ Takes the kernel with its axes split and its panels in place: what is staged is 
 from __future__ import annotations
 
 from tinyhost.codegen.loops import is_loop
+from tinyhost.codegen.nests import place_of
 from tinyhost.ops import AxisType, Ops
-from tinyhost.uop import UOp
+from tinyhost.uop import KernelInfo, UOp
 from tinyhost.uop.rules.free_ranges import put
 
 BLOCK = 256  # steps of the inner sum
@@ -21,10 +22,14 @@ LONG = 512  # steps from which a sum is nested
 def nest_long_sums(sink: UOp) -> UOp:
     """The kernel with its long float sums nested."""
     done: dict[UOp, UOp] = {}
+    info = sink.arg
+    wanted = info.loop_order if isinstance(info, KernelInfo) and info.loop_order is not None else ()
+    place = {ids: i for i, ids in enumerate(wanted)}
     for u in sink.toposort():
         src = tuple([done.get(s, s) for s in u.src])
         new = u if src == u.src else UOp(u.op, src, u.arg, u.tag)
         if u.op is Ops.REDUCE and (loops := [r for r in new.src[1:] if is_loop(r)]):
+            loops.sort(key=lambda r: (len(place) if (at := place_of(r.arg[:-1], place)) is None else at, r.arg[:-1]))
             new = nested_sum(u.arg[0], new.src[0], loops, [r for r in new.src[1:] if not is_loop(r)])
         if new is not u:
             done[u] = new
@@ -32,14 +37,17 @@ def nest_long_sums(sink: UOp) -> UOp:
 
 
 def nested_sum(op: Ops, value: UOp, loops: list[UOp], unrolled: list[UOp]) -> UOp:
-    """``value`` reduced over ``loops``, whose steps each take the ``unrolled`` copies too."""
+    """``value`` reduced over ``loops``, outermost first, whose steps each take the ``unrolled`` copies too."""
     plain = UOp(Ops.REDUCE, (value, *loops, *unrolled), (op, 0))
     if op is not Ops.ADD or not value.dtype.is_float or value.dtype.itemsize > 4:
         return plain
     if not all(r.src[0].is_const and r.arg[-1] is not AxisType.GROUP_REDUCE for r in loops):
         return plain
-    ordered = sorted(loops, key=lambda r: r.arg[:-1])
-    inner, steps = [], 1
+    ordered = list(loops)
+    inner: list[UOp] = []
+    steps = 1
+    for r in unrolled:
+        steps *= _length(r) if r.arg[-1] is not AxisType.LANE else 1
     while ordered and steps * _length(ordered[-1]) <= BLOCK:
         inner.append(ordered.pop())
         steps *= _length(inner[-1])

@@ -12,7 +12,7 @@ from tinyhost.uop import PatternMatcher, UOp, graph_rewrite
 from tinyhost.uop.rules.decompose import get_decompositions
 from tinyhost.uop.rules.dtype_emulation import emulate_dtypes
 from tinyhost.uop.rules.long_emulation import LONGS, emulate_longs, uses_longs
-from tinyhost.uop.rules.transcendental import NAMED_FUNCTIONS
+from tinyhost.uop.rules.transcendental import replace_formulas
 
 _EMULATED = frozenset({*LONGS, dtypes.float16, dtypes.bfloat16, *dtypes.fp8s})
 _TRANSCENDENTAL = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN})
@@ -68,7 +68,7 @@ def lower_values(sink: UOp, renderer: Renderer) -> UOp:
     if renderer.pre_matcher is not None:
         sink = graph_rewrite(sink, renderer.pre_matcher, ctx=renderer, name="renderer's early rules")
     if any(u.op in _TRANSCENDENTAL for u in sink.toposort()):
-        sink = graph_rewrite(sink, NAMED_FUNCTIONS, bottom_up=True, name="named functions")
+        sink = replace_formulas(sink, dtypes.float64 in native_dtypes(renderer))
     lacks_longs = not LONGS <= native_dtypes(renderer)
     native = native_ops(renderer)
     if lacks_longs and uses_longs(sink):

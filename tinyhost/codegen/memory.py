@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from tinyhost.codegen.blocks import Blocks
 from tinyhost.codegen.linear_form import Int, Lanes, Lin, atom, is_lane
-from tinyhost.codegen.values import TRUE, Values
+from tinyhost.codegen.values import TRUE
 from tinyhost.dtype import DType
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp
 
 UNUSED = "unused"  # tag of an INDEX whose value is not used where its gate is false
+STREAMED = "streamed"  # tag of a STORE that may pass by the caches
 
 
 def gate_and_index(access: UOp) -> tuple[UOp | None, UOp]:
@@ -26,7 +28,7 @@ def gate_and_index(access: UOp) -> tuple[UOp | None, UOp]:
     return None, idx
 
 
-class Memory(Values):
+class Memory(Blocks):
     """LOAD and STORE."""
 
     # *** what an access depends on ***
@@ -51,7 +53,9 @@ class Memory(Values):
         if u.tag == UNUSED:
             self.emit(u, self.access_sources(u), lambda base, i, g=TRUE: self.unguarded_load(base, i, g, u.dtype))
             return
-        self.emit(u, self.access_sources(u), lambda base, i, g=TRUE: self.load_entry(base, i, g, None, u.dtype, None))
+        srcs = self.access_sources(u)
+        if len(srcs) > 2 or not self.block_load(u, *srcs):
+            self.emit(u, srcs, lambda base, i, g=TRUE: self.load_entry(base, i, g, None, u.dtype, None))
 
     def explicit_load(self, u: UOp) -> None:
         """A LOAD that the kernel spells itself."""
@@ -96,8 +100,9 @@ class Memory(Values):
         def build(*xs: Any) -> UOp:
             gates = (*xs[2:n], *xs[n + 1:])
             gate = TRUE if not gates else gates[0] if len(gates) == 1 else self.logic(Ops.AND, gates)
-            return self.store_entry(xs[0], xs[1], self.value(xs[n], dt), gate)
-        self.emit(u, (*srcs, *u.src[1:]), build)
+            return self.store_entry(xs[0], xs[1], self.value(xs[n], dt), gate, u.tag)
+        if n > 2 or len(u.src) > 2 or not self.block_store(u, srcs[0], srcs[1], u.src[1]):
+            self.emit(u, (*srcs, *u.src[1:]), build)
 
     # *** one access ***
     def place(self, base: UOp, lin: Lin) -> UOp:
@@ -126,10 +131,13 @@ class Memory(Values):
                 return UOp(
                     Ops.LOAD, (self.place(base, start), other, gate) if gated else (self.place(base, start),), hint
                 )
-            place = self.vector_place(base, start, width)
+            place = self.vector_place(base, self._near(base, start, width) if wide_gate > 1 else start, width)
             node = UOp(Ops.LOAD, (place, vectors.splat(other, width), gate) if gated else (place,), hint)
             return vectors.mark_width(node, width)
         count = max(width, wide_gate)
+        if wide_gate == count and (safe := self._safe_lanes(base, at, gate)) is not None:
+            found = vectors.stack([UOp(Ops.LOAD, (self.place(base, x),), hint) for x in safe.parts])
+            return self.select(gate, found, other, dt)  # type: ignore[no-any-return]
         parts = []
         for i in range(count):
             place, g = self.place(base, ints.at_lane(at, i)), vectors.extract(gate, i)
@@ -138,6 +146,38 @@ class Memory(Values):
             else:
                 parts.append(UOp(Ops.LOAD, (place, vectors.extract(other, i), g), hint))
         return vectors.stack(parts)
+
+    def _near(self, base: UOp, start: Lin, width: int) -> Lin:
+        """``start``, or 0 where all lanes of a masked access are outside the storage: lanes that are off fault nowhere,
+        but a processor takes long to find that out for addresses without memory.
+        """
+        ints, size = self.ints, storage_of(base).arg.size
+        lo, hi = ints.bounds(start)
+        at = ints.node(start)
+        zero = UOp.const(0, at.dtype)
+        if lo <= -width:
+            at = UOp(Ops.WHERE, (UOp(Ops.CMPLT, (at, UOp.const(1 - width, at.dtype))), zero, at))
+        if size is not None and hi >= size:
+            at = UOp(Ops.WHERE, (UOp(Ops.CMPLT, (at, UOp.const(size, at.dtype))), at, zero))
+        return atom(at)
+
+    def _safe_lanes(self, base: UOp, at: Int, gate: UOp) -> Lanes | None:
+        """``at`` with a vector of numbers that it adds set to 0 where the vector ``gate`` is false, so that no lane
+        needs a condition of its own; None where it adds no such vector or that would leave the storage.
+        """
+        size = storage_of(base).arg.size
+        if not isinstance(at, Lanes) or size is None:
+            return None
+        vectors, ints = self.vectors, self.ints
+        if (numbers := self.numbers_of(at)) is None:
+            return None
+        lanes = [vectors.extract(numbers, i) for i in range(len(at.parts))]
+        rests = [Lin({n: c for n, c in x.terms.items() if n is not lane}, x.const) for x, lane in zip(at.parts, lanes)]
+        if any(lo < 0 or hi >= size for lo, hi in map(ints.bounds, rests)):
+            return None
+        chosen = self.alu(Ops.WHERE, (gate, numbers, UOp.const(0, numbers.dtype)))
+        picked = [atom(vectors.extract(chosen, i)) for i in range(len(rests))]
+        return Lanes([Lin({**rest.terms, **x.terms}, rest.const) for rest, x in zip(rests, picked)])
 
     def unguarded_load(self, base: UOp, index: Any, gate: UOp, dt: DType) -> UOp:
         """A load whose value is not used where its gate is false: it reads some other element of the storage then."""
@@ -160,7 +200,7 @@ class Memory(Values):
         inner = Lin({n: c for n, c in at.terms.items() if is_lane(n) or ints.rank_of(n) > rank}, 0)
         outer = Lin({n: c for n, c in at.terms.items() if n not in inner.terms}, at.const)
         lo, hi = ints.bounds(inner)
-        size = _storage_of(base).arg.size
+        size = storage_of(base).arg.size
         if size is None or hi - lo >= size or not any(not is_lane(n) for n in inner.terms):
             return None
         start = ints.node(outer)
@@ -176,7 +216,7 @@ class Memory(Values):
             return 1, start
         return int(rng.src[0].const_value), start if step == 1 else None
 
-    def store_entry(self, base: UOp, index: Any, value: UOp, gate: UOp) -> UOp:
+    def store_entry(self, base: UOp, index: Any, value: UOp, gate: UOp, tag: Any = None) -> UOp:
         """Write ``value`` at ``index`` where the gate holds."""
         if gate.op is Ops.CONST and not gate.arg:
             return UOp(Ops.NOOP)
@@ -191,7 +231,7 @@ class Memory(Values):
         if isinstance(start, Lin) and (vectors.width(gate) == 1 or self.renderer.caps.masked):
             place = self.place(base, start) if width == 1 else self.vector_place(base, start, width)
             full = vectors.splat(value, width)
-            return UOp(Ops.STORE, (place, full, gate) if gated else (place, full))
+            return UOp(Ops.STORE, (place, full, gate) if gated else (place, full), None, tag)
         stores = []
         for i in range(width):
             place, v, g = self.place(base, ints.at_lane(at, i)), vectors.extract(value, i), vectors.extract(gate, i)
@@ -202,12 +242,18 @@ class Memory(Values):
         return UOp(Ops.GROUP, tuple(stores))
 
 
-def _storage_of(u: UOp) -> UOp:
+def storage_of(u: UOp) -> UOp:
+    """The storage behind AFTERs."""
     while u.op is Ops.AFTER:
         u = u.src[0]
     return u
 
 
+def stored_in(store: UOp) -> UOp:
+    """The storage that a STORE writes."""
+    return storage_of(store.src[0].src[0])
+
+
 def _is_storage(u: UOp) -> bool:
-    return _storage_of(u).op in (Ops.PARAM, Ops.BUFFER)
+    return storage_of(u).op in (Ops.PARAM, Ops.BUFFER)
 

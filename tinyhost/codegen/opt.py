@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tinyhost.codegen.kernel import Axis, Cover, Kernel, has_tail, leaves, product_of
-from tinyhost.codegen.pad import pad_axis
-from tinyhost.codegen.strides import only_through_sums
+from tinyhost.codegen.kernel import Axis, Cover, Kernel, Merge, conditions_of, has_tail, leaves, product_of, results_of
+from tinyhost.codegen.pad import divide_axis, pad_axis
+from tinyhost.codegen.stage import SCRATCH
+from tinyhost.codegen.windows import Window, forms_of, sides_of
+from tinyhost.dtype import DType, dtypes
 from tinyhost.errors import KernelOptError
 from tinyhost.ops import AxisType, Ops
 from tinyhost.uop import Opt, OptOps, UOp
@@ -36,6 +38,11 @@ def apply_opt(k: Kernel, opt: Opt) -> Axis | None:
 
 def _fail(opt: Opt, why: str) -> KernelOptError:
     return KernelOptError(f"cannot apply {opt}: {why}")
+
+
+def _check_arena(k: Kernel, opt: Opt) -> None:
+    if any(u.op is Ops.PARAM and u.arg.name == SCRATCH for u in k.nodes):
+        raise _fail(opt, "the arena holds row values already")
 
 
 # *** what an Opt names ***
@@ -77,8 +84,12 @@ def _check_kind(axis: Axis, opt: Opt, kinds: tuple[AxisType, ...]) -> None:
 
 
 def _cover(k: Kernel, axis: Axis, amount: int, opt: Opt) -> Cover:
-    """How a split of an output axis may cover what its amount does not divide."""
-    if (axis.length or 0) % amount and k.in_place:
+    """How a split of an output axis may cover what its amount does not divide.
+
+    Beside partial sums elements are computed twice, and stored once: under masks (``apply.py``).
+    """
+    once = k.in_place and (k.partial is None or not k.caps.masked or k.ends[0].src[0].src[1].dtype.itemsize < 4)
+    if (axis.length or 0) % amount and once and not _is_merged(k, axis.root):
         raise _fail(
             opt,
             f"{amount} does not divide the {axis.length} steps of {axis}, and a kernel that reads what it writes "
@@ -87,13 +98,22 @@ def _cover(k: Kernel, axis: Axis, amount: int, opt: Opt) -> Cover:
     return Cover.CLAMP
 
 
+def _is_merged(k: Kernel, root: UOp) -> bool:
+    """Whether an axis is one that MERGE made: its results are copied out, so no element is stored twice."""
+    return any(root is m.axis.root for m in k.merges)
+
+
 def _check_staged(k: Kernel, axis: Axis, opt: Opt) -> None:
     """Copies and lanes of a staged operand are part of its panel."""
+    root = k.moved_by(axis.root)
     for operand, panel in k.staged:
-        if axis.root in operand.ranges and all(axis is not p for a in panel for p in leaves(a)):
+        if root in operand.ranges and all(axis is not p for a in panel for p in leaves(a)):
             raise _fail(
                 opt, f"the operand that was staged moves along {axis}, which is no axis of its panel; STAGE comes last"
             )
+    for w in k.windows:
+        if root in w.operand.ranges and all(root not in s.ranges for s in w.sides):
+            raise _fail(opt, f"the operand that was staged moves along {axis}, which is no axis of its window")
 
 
 # *** copies ***
@@ -134,6 +154,8 @@ def _reduce_cover(k: Kernel, axis: Axis, amount: int, opt: Opt) -> Cover:
         raise _fail(
             opt, f"{amount} does not divide the {axis.length} steps of {axis}, which is the inner part of a split"
         )
+    if any(axis.root in o.ranges for o in (*(o for o, _ in k.staged), *(w.operand for w in k.windows))):
+        raise _fail(opt, f"{amount} does not divide the {axis.length} steps of {axis}, which moves a staged operand")
     return Cover.TAIL
 
 
@@ -163,7 +185,8 @@ def _lane(k: Kernel, opt: Opt) -> Axis:
 
 def _together(k: Kernel, a: Axis, b: Axis) -> bool:
     """Whether some value depends on both axes."""
-    return a.root is b.root or any(a.root in u.ranges and b.root in u.ranges for u in k.nodes)
+    left, right = k.moved_by(a.root), k.moved_by(b.root)
+    return left is right or any(left in u.ranges and right in u.ranges for u in k.nodes)
 
 
 # *** what runs in parallel ***
@@ -237,7 +260,8 @@ def _group(k: Kernel, opt: Opt) -> Axis:
 def _partial_sums(k: Kernel, axis: Axis, opt: Opt) -> Axis:
     """On one processor the parts of a reduction run one after the other, and the output holds the sum so far."""
     amount = _amount(axis, opt)
-    if (axis.length or 0) % amount or amount == axis.length:
+    alone = [a for a in k.reduce_axes if a is not axis] == []
+    if (axis.length or 0) % amount or amount == axis.length and (alone or axis.split is not None):
         raise _fail(opt, f"{amount} parts do not divide the {axis.length} steps of {axis} into parts of several steps")
     store = k.ends[0].src[0] if len(k.ends) == 1 and len(k.sink.src) == 1 else None
     if (
@@ -251,9 +275,13 @@ def _partial_sums(k: Kernel, axis: Axis, opt: Opt) -> Axis:
         raise _fail(
             opt, "partial sums are kept in the output, so the kernel must store one sum over this axis as it is"
         )
-    if k.in_place or any(s.cover is not Cover.EXACT for s in k.splits()):
+    stored = [s for s in k.splits() if not _is_merged(k, s.outer.root)]
+    if k.in_place or any(s.cover is not Cover.EXACT for s in stored):
         raise _fail(opt, "no element may be computed twice where the output holds partial sums")
-    outer = k.split(axis, amount, AxisType.LOOP, top=True)
+    if axis.split is None and axis.root is axis.range and not k.staged and not k.windows and not k.merges:
+        outer = divide_axis(k, axis, amount, AxisType.LOOP)
+    else:
+        outer = k.split(axis, amount, AxisType.LOOP, top=True)
     k.partial = outer
     others = [a for a in k.sorted_axes if a is not outer and a.kind in (*_LOOPS, AxisType.REDUCE)]
     k.order = (outer, *others)
@@ -273,8 +301,9 @@ def _padto(k: Kernel, opt: Opt) -> None:
         raise _fail(opt, f"{axis} must be an axis of known length that is not split")
     if not isinstance(opt.arg, int) or opt.arg < 2:
         raise _fail(opt, f"the argument is the multiple to pad to, got {opt.arg!r}")
-    if k.staged or k.windows or k.staged_results:
-        raise _fail(opt, "it changes what was staged already; PADTO comes before STAGE")
+    if k.staged or k.windows or k.staged_results or k.merges:
+        raise _fail(opt, "it changes what was staged or merged already; PADTO comes before STAGE and MERGE")
+    _check_arena(k, opt)
     padded = -(-size // opt.arg) * opt.arg
     if padded == size:
         raise _fail(opt, f"the {size} steps of {axis} are a multiple of {opt.arg} already")
@@ -297,20 +326,20 @@ def _swap(k: Kernel, opt: Opt) -> None:
 def _reorder(k: Kernel, opt: Opt) -> None:
     axes = k.sorted_axes
     loops = [i for i, a in enumerate(axes) if a.kind in (*_LOOPS, AxisType.REDUCE, AxisType.THREAD)]
-    first = [] if k.partial is None else [axes.index(k.partial)]
     if not isinstance(opt.arg, tuple) or sorted(opt.arg) != loops:
         raise _fail(opt, f"its argument is the order of the loop axes {tuple(loops)}, got {opt.arg!r}")
-    if list(opt.arg[:len(first)]) != first:
-        raise _fail(opt, f"{k.partial} goes over partial sums in the output and stays outermost")
     order = [axes[i] for i in opt.arg]
     for u in k.reduces:
         mine = {r for r in u.src[1:]}
         inside = u.src[0].ranges.keys() - mine
+        if k.partial is not None and any(a.root in mine for a in order[:order.index(k.partial)]):
+            raise _fail(opt, f"{k.partial} goes over partial sums and stays outside of the sums it cuts")
         for i, a in enumerate(order):
-            if a.root in mine and a is not k.partial and any(b.root in inside for b in order[i + 1:]):
+            if a.root in mine and a is not k.partial and any(k.moved_by(b.root) in inside for b in order[i + 1:]):
+                inner = [b for b in order[i + 1 :] if k.moved_by(b.root) in inside]
                 raise _fail(
                     opt,
-                    f"{a} is reduced inside {[b for b in order[i + 1 :] if b.root in inside]}: loops of a store "
+                    f"{a} is reduced inside {inner}: loops of a store "
                     "and of outer reductions stay outside of the reductions they contain",
                 )
     k.order = tuple(order)
@@ -320,6 +349,7 @@ def _reorder(k: Kernel, opt: Opt) -> None:
 def _stage(k: Kernel, opt: Opt) -> None:
     if k.caps.grid:
         raise _fail(opt, "panels lie in a worker's arena, and the target runs a grid")
+    _check_arena(k, opt)
     found = [(u, product) for u in k.reduces if (product := product_of(u)) is not None]
     if not found:
         raise _fail(opt, "the kernel sums no products, so there is no operand to pack")
@@ -344,7 +374,7 @@ def _stage(k: Kernel, opt: Opt) -> None:
         )
     panel = tuple(axes[i] for i in opt.arg)
     mine = set(u.src[1:])
-    missing = [a for a in axes if a.root in operand.ranges and a not in panel and a is not k.partial and
+    missing = [a for a in axes if k.moved_by(a.root) in operand.ranges and a not in panel and a is not k.partial and
                (a.root in mine or a.kind in (AxisType.UPCAST, AxisType.UNROLL, AxisType.LANE))]
     if missing:
         raise _fail(
@@ -352,12 +382,12 @@ def _stage(k: Kernel, opt: Opt) -> None:
         )
     if any(s.cover is Cover.TAIL for s in k.splits() if any(a.root is s.outer.root for a in panel)):
         raise _fail(opt, "an axis of the panel has a masked last block")
-    if still := [a for a in panel if a.root not in operand.ranges]:
+    if still := [a for a in panel if k.moved_by(a.root) not in operand.ranges]:
         raise _fail(opt, f"the operand does not move along {still}")
     if any(a.length is None for a in panel):
         raise _fail(opt, f"the panel has an axis of unknown length: {[a for a in panel if a.length is None]}")
-    if k.staged or any(o is operand or o.dtype is not operand.dtype for o, _ in k.windows):
-        raise _fail(opt, "one operand is staged already, or the arena holds another dtype")
+    if _is_staged(k, operand) or operand.dtype is not _arena_dtype(k, operand):
+        raise _fail(opt, "the operand is staged already, or the arena holds another dtype")
     k.staged.append((operand, panel))
 
 
@@ -373,13 +403,36 @@ def _stage_window(k: Kernel, opt: Opt, operand: UOp) -> None:
         raise _fail(
             opt, f"the operand moves along {missing} inside one filling of the panel, or a group repeats an axis"
         )
-    if not only_through_sums(operand, groups, k.memo):
-        raise _fail(opt, "the operand depends on these axes otherwise than through the sums of the groups")
     if any(not r.src[0].is_const for r in inside) or any(has_tail(k.root_axis[r]) for r in inside):
         raise _fail(opt, "an axis of the groups has a symbolic length or a masked last block")
-    if k.windows or any(operand is o for o, _ in k.staged) or any(o.dtype is not operand.dtype for o, _ in k.staged):
+    if k.windows or _is_staged(k, operand) or operand.dtype is not _arena_dtype(k, operand):
         raise _fail(opt, "one window is staged already, or the arena holds another dtype")
-    k.windows.append((operand, groups))
+    sides = sides_of(operand, groups, k.memo)
+    if sides is None:
+        raise _fail(opt, "the operand depends on these axes otherwise than through the sums of the groups")
+    windows = [Window(operand, sides)]
+    for cond in conditions_of(k, results_of(k)):
+        if any(a.root in cond.ranges and a.root not in inside and a.kind not in loops for a in axes):
+            continue  # it moves inside one filling of a plane, and stays a condition
+        if inside_cond := [i for i, g in enumerate(groups) if any(r in cond.ranges for r in g)]:
+            moving = [i for i, g in enumerate(groups) if i in inside_cond or any(not k.root_axis[r].reduce for r in g)]
+            like = tuple(sides[i] for i in moving)
+            found = sides_of(cond, tuple(groups[i] for i in moving), k.memo, like)
+            if found is None:
+                raise _fail(opt, "a condition on the products depends on these axes otherwise than the operand does")
+            windows.append(Window(cond, found))
+    k.windows += windows
+
+
+def _is_staged(k: Kernel, operand: UOp) -> bool:
+    return any(operand is o for o, _ in k.staged) or any(operand is w.operand for w in k.windows)
+
+
+def _arena_dtype(k: Kernel, operand: UOp) -> DType:
+    """The dtype of what is staged already, that of ``operand`` where nothing is."""
+    held = [o for o, _ in k.staged] + [w.operand for w in k.windows if w.operand.dtype is not dtypes.bool]
+    held += [results_of(k)] if k.merges else []
+    return held[0].dtype if held else operand.dtype
 
 
 def _stage_results(k: Kernel, opt: Opt) -> None:
@@ -390,12 +443,72 @@ def _stage_results(k: Kernel, opt: Opt) -> None:
         raise _fail(
             opt, f"it stages the tile of a vector axis of the output, with the argument (), once; got {opt.arg!r}"
         )
-    held = {o.dtype for o, _ in k.staged} | {o.dtype for o, _ in k.windows}
+    held = {o.dtype for o, _ in k.staged} | {w.operand.dtype for w in k.windows if w.operand.dtype is not dtypes.bool}
     if held - {k.ends[0].src[0].src[1].dtype}:
         raise _fail(opt, f"the arena holds {held}, the results are {k.ends[0].src[0].src[1].dtype}")
     if k.in_place and k.partial is None:
         raise _fail(opt, "the kernel reads what it writes")
+    if k.merges:
+        raise _fail(opt, "results of merged axes are staged already")
     k.staged_results = True
+
+
+# *** merged axes ***
+def _merge(k: Kernel, opt: Opt) -> Axis:
+    outer = _axis(k, opt)
+    if not isinstance(opt.arg, tuple) or len(opt.arg) != 2 or not all(isinstance(n, int) for n in opt.arg):
+        raise _fail(opt, f"its argument is the inner axis and the pitch of a row of it, got {opt.arg!r}")
+    number, pitch = opt.arg
+    if not 0 <= number < len(k.sorted_axes):
+        raise _fail(opt, f"there is no axis {number}, the kernel has {len(k.sorted_axes)}: {k.sorted_axes}")
+    inner = k.sorted_axes[number]
+    if k.caps.grid:
+        raise _fail(opt, "merged results lie in a worker's arena, and the target runs a grid")
+    for a in (outer, inner):
+        if a.kind not in _LOOPS or a.reduce or a.split is not None or a.ids != a.root.arg[:-1] or a.length is None:
+            raise _fail(opt, f"{a} must be an output axis of known length that is not split")
+    if outer is inner or pitch < (inner.length or 0):
+        raise _fail(opt, f"rows of {inner}, every {pitch} steps, of {outer} would overlap")
+    if len(k.ends) != 1 or len(k.sink.src) != 1 or k.ends[0].src[0].op is not Ops.STORE or k.staged_results:
+        raise _fail(opt, "it stages the results of kernels of one store, once")
+    if k.in_place and k.partial is None:
+        raise _fail(opt, "the kernel reads what it writes")
+    _check_arena(k, opt)
+    if all(product_of(u) is None for u in k.reduces):
+        raise _fail(opt, "the kernel sums no products")
+    results = results_of(k)
+    if k.ends[0].src[0].src[1].ranges.keys() - results.ranges.keys() or results.dtype is not _arena_dtype(k, results):
+        raise _fail(opt, "the sum of products does not give each result, or the arena holds another dtype")
+    if any(k.moved_by(a.root) in o.ranges for o, _ in k.staged for a in (outer, inner)):
+        raise _fail(opt, "an operand that moves along these axes is packed already; STAGE of a panel comes later")
+    _check_pitch(k, opt, results, outer, inner, pitch)
+    size = ((outer.length or 1) - 1) * pitch + (inner.length or 1)
+    ids = (1 + max(r.arg[0] for r in (*k.roots, *[m.axis.root for m in k.merges])),)
+    merged = Axis(ids, size, inner.kind, UOp(Ops.RANGE, (UOp.const(size),), (*ids, inner.kind)))
+    for a in (outer, inner):
+        k.axes.remove(a)
+        del k.root_axis[a.root]
+    k.axes.append(merged)
+    k.root_axis[merged.root] = merged
+    k.merges.append(Merge(outer.root, inner.root, pitch, merged))
+    return merged
+
+
+def _check_pitch(k: Kernel, opt: Opt, results: UOp, outer: Axis, inner: Axis, pitch: int) -> None:
+    """A step of ``outer`` must move each access of the sum as ``pitch`` steps of ``inner`` do."""
+    roots = {a: k.moved_by(a.root) for a in (outer, inner)}
+    stops = tuple(w.operand for w in k.windows)
+    forms = forms_of(results, frozenset(roots.values()), stops, k.memo)
+    if forms is None or any(r in f.opaque for f in forms for r in roots.values()):
+        raise _fail(opt, f"the sum depends on {outer} or {inner} otherwise than through an index")
+    gated = [a for a in k.accesses if a.gate is not None and a.node in results.toposort(gate=lambda u: u not in stops)
+             and any(r in a.gate.ranges for r in roots.values())]
+    strides: list[tuple[int | None, int | None]]
+    strides = [(f.terms.get(roots[outer], 0), f.terms.get(roots[inner], 0)) for f in forms]
+    strides += [(w.stride(roots[outer]), w.stride(roots[inner])) for w in k.windows]
+    if gated or any(a is None or b is None or a != b * pitch for a, b in strides):
+        raise _fail(opt, f"steps of {outer} and {inner} move the sum's operands by {strides} elements, which a pitch "
+                         f"of {pitch} does not describe, or gates depend on them; STAGE a window first")
 
 
 _ACTIONS: dict[OptOps, Callable[[Kernel, Opt], Any]] = {
@@ -411,4 +524,5 @@ _ACTIONS: dict[OptOps, Callable[[Kernel, Opt], Any]] = {
     OptOps.SWAP: _swap,
     OptOps.REORDER: _reorder,
     OptOps.STAGE: _stage,
+    OptOps.MERGE: _merge,
 }

@@ -1,11 +1,41 @@
-"""PADTO: an axis made longer, with gates that keep the added steps from reading, writing and counting."""
+"""Axes that change in the graph itself: PADTO makes one longer, with gates that keep the added steps from reading,
+writing and counting; a reduction in parts has one axis over the parts and one inside of them.
+"""
 from __future__ import annotations
 
 from tinyhost.codegen.kernel import Axis, Kernel
 from tinyhost.codegen.loops import identity
 from tinyhost.codegen.memory import gate_and_index
-from tinyhost.ops import Ops
+from tinyhost.ops import AxisType, Ops
 from tinyhost.uop import UOp
+
+
+def divide_axis(k: Kernel, axis: Axis, count: int, kind: AxisType) -> Axis:
+    """Replace a reduce axis (not split) by one of ``kind`` over ``count`` equal parts, which is given back, and one
+    inside of a part, if that has several steps.
+    """
+    old = axis.root
+    size = (axis.length or 1) // count
+    sizes = (count, size) if size > 1 else (count,)
+    new = [UOp(Ops.RANGE, (UOp.const(n),), (*axis.ids, i, old.arg[-1])) for i, n in enumerate(sizes)]
+    done: dict[UOp, UOp] = {old: new[0] * size + new[1] if size > 1 else new[0]}
+    for u in k.nodes:
+        if u in done:
+            continue
+        if u.op is Ops.REDUCE and old in u.src[1:]:
+            ranges = [x for r in u.src[1:] for x in (new if r is old else (r,))]
+            done[u] = UOp(Ops.REDUCE, (done[u.src[0]], *ranges), u.arg, u.tag)
+            continue
+        src = tuple([done[s] for s in u.src])
+        done[u] = u if src == u.src else UOp(u.op, src, u.arg, u.tag)
+    k.sink = done[k.sink]
+    k.look()
+    parts = [Axis(r.arg[:-1], n, t, r, 1, True) for r, n, t in zip(new, sizes, (kind, axis.kind))]
+    k.axes.remove(axis)
+    k.axes += parts
+    del k.root_axis[old]
+    k.root_axis |= {a.root: a for a in parts}
+    return parts[0]
 
 
 def pad_axis(k: Kernel, axis: Axis, padded: int) -> None:

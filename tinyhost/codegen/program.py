@@ -8,9 +8,9 @@ says what holds between the steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from tinyhost.codegen.barriers import add_barriers, uses_local_memory
+from tinyhost.codegen.digits import split_digits
 from tinyhost.codegen.estimates import estimate
 from tinyhost.codegen.expand import Expander
 from tinyhost.codegen.groups import group_reductions
@@ -23,9 +23,12 @@ from tinyhost.codegen.merge import merge_ranges
 from tinyhost.codegen.names import kernel_name
 from tinyhost.codegen.nests import loop_order, one_closer_each
 from tinyhost.codegen.opt import apply_opt
+from tinyhost.codegen.rows import keep_row_values
 from tinyhost.codegen.rules import hand_rules
+from tinyhost.codegen.scatters import scatter_sums
 from tinyhost.codegen.simplify import hoist_gates, simplify_kernel
 from tinyhost.codegen.stage import SCRATCH
+from tinyhost.codegen.streams import mark_streams
 from tinyhost.env import DEBUG, NOOPT, SPEC
 from tinyhost.ops import AddrSpace, Ops
 from tinyhost.profiling import cpu_profile
@@ -69,13 +72,17 @@ def _extra(sink: UOp, stage: str, rewrites: Rewrites | None) -> UOp:
     return sink
 
 
+def prepared(ast: UOp, renderer: Renderer, rewrites: Rewrites | None = None) -> Kernel:
+    """The small kernel before any Opt: simplified, in dtypes and ops of the target, one closer for each range."""
+    sink = split_digits(_extra(simplify_kernel(ast), "simplify", rewrites))
+    sink = hoist_gates(lower_dtypes(sink, renderer))
+    sink = merge_ranges(keep_row_values(one_closer_each(sink), renderer.caps))
+    return Kernel(scatter_sums(mark_global(lower_values(sink, renderer), renderer), renderer.caps), renderer)
+
+
 def optimised(ast: UOp, renderer: Renderer, rewrites: Rewrites | None = None) -> UOp:
     """The small kernel with its axes split and marked, named."""
-    sink = _extra(simplify_kernel(ast), "simplify", rewrites)
-    sink = hoist_gates(lower_dtypes(sink, renderer))
-    sink = merge_ranges(one_closer_each(sink))
-    sink = mark_global(lower_values(sink, renderer), renderer)
-    k = Kernel(sink, renderer)
+    k = prepared(ast, renderer, rewrites)
     wanted = k.sink.arg.opts_to_apply if isinstance(k.sink.arg, KernelInfo) else None
     if wanted is not None:
         for opt in wanted:
@@ -85,7 +92,7 @@ def optimised(ast: UOp, renderer: Renderer, rewrites: Rewrites | None = None) ->
     out = k.rewritten()
     if k.staged:
         out = merge_ranges(out)
-    out = nest_long_sums(out)
+    out = mark_streams(nest_long_sums(out), renderer.caps)
     info = out.arg
     if info.name == "test":
         info = KernelInfo(kernel_name(k), *[getattr(info, f) for f in _INFO_FIELDS[1:]])
@@ -151,26 +158,34 @@ def _renumbered(a: ParamArg, slot: int) -> ParamArg:
 
 def program_info(sink: UOp, uops: list[UOp], renderer: Renderer) -> ProgramInfo:
     """What a launch needs to know."""
-    scalars = [u for u in uops if u.op is Ops.PARAM and u.arg.addrspace is AddrSpace.ALU]
-    storage = [u for u in uops if u.op is Ops.PARAM and u.arg.addrspace is not AddrSpace.ALU]
-    outs, ins = _slots(uops, Ops.STORE), _slots(uops, Ops.LOAD)
-    scratch = sum((u.arg.size or 0) * u.dtype.itemsize for u in storage if u.arg.name == SCRATCH)
-    global_size, local_size = launch_sizes(uops)
-    return ProgramInfo(sink.arg.name, global_size, local_size, tuple(sorted(scalars, key=lambda u: u.arg.slot)),
-                       tuple(sorted(u.arg.slot for u in storage if u.arg.name != SCRATCH)), outs, ins, renderer.target,
-                       estimate(uops), scratch)
-
-
-def _slots(uops: list[UOp], op: Ops) -> tuple[int, ...]:
-    """Slots of the storage that ``op`` touches."""
-    out = set()
+    params, launched = [], []  # type: list[UOp], list[UOp]
+    outs, ins = set(), set()  # type: set[int], set[int]
     for u in uops:
-        if u.op is op:
-            p: Any = u.src[0]
-            while p.op in (Ops.INDEX, Ops.SHRINK, Ops.AFTER, Ops.CAST, Ops.BITCAST):
-                p = p.src[0]
-            if p.op is Ops.PARAM and p.arg.name != SCRATCH:
-                out.add(p.arg.slot)
-    return tuple(sorted(out))
+        op = u.op
+        if op is Ops.STORE:
+            _add_slot(outs, u)
+        elif op is Ops.LOAD:
+            _add_slot(ins, u)
+        elif op is Ops.PARAM:
+            params.append(u)
+        elif op is Ops.SPECIAL:
+            launched.append(u)
+    scalars = [u for u in params if u.arg.addrspace is AddrSpace.ALU]
+    storage = [u for u in params if u.arg.addrspace is not AddrSpace.ALU]
+    scratch = sum((u.arg.size or 0) * u.dtype.itemsize for u in storage if u.arg.name == SCRATCH)
+    global_size, local_size = launch_sizes(launched + scalars)
+    return ProgramInfo(sink.arg.name, global_size, local_size, tuple(sorted(scalars, key=lambda u: u.arg.slot)),
+                       tuple(sorted(u.arg.slot for u in storage if u.arg.name != SCRATCH)), tuple(sorted(outs)),
+                       tuple(sorted(ins)), renderer.target, estimate(uops), scratch)
 
 
+def _add_slot(slots: set[int], access: UOp) -> None:
+    """Add the slot of the storage that a LOAD or STORE touches."""
+    p = access.src[0]
+    while p.op in _PLACES:
+        p = p.src[0]
+    if p.op is Ops.PARAM and p.arg.name != SCRATCH:
+        slots.add(p.arg.slot)
+
+
+_PLACES = frozenset({Ops.INDEX, Ops.SHRINK, Ops.AFTER, Ops.CAST, Ops.BITCAST})

@@ -7,6 +7,7 @@ from functools import cache
 
 from tinyhost.codegen.kernel import product_of
 from tinyhost.codegen.memory import UNUSED, gate_and_index
+from tinyhost.codegen.phases import split_phases
 from tinyhost.ops import Ops
 from tinyhost.uop import PatternMatcher, UOp, graph_rewrite
 
@@ -21,7 +22,9 @@ def _rules() -> PatternMatcher:
 
 def simplify_kernel(sink: UOp) -> UOp:
     """The kernel in canonical form."""
-    return graph_rewrite(sink, _rules(), name="simplify kernel")
+    sink = graph_rewrite(sink, _rules(), name="simplify kernel")
+    parts = split_phases(sink)
+    return sink if parts is sink else graph_rewrite(parts, _rules(), name="simplify phases")
 
 
 def hoist_gates(sink: UOp) -> UOp:

@@ -7,17 +7,23 @@ All panels of a kernel share one arena, the PARAM named ``SCRATCH``, and one dty
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
+from tinyhost.capabilities import Capabilities
+from tinyhost.codegen.kernel import ARENA
 from tinyhost.codegen.memory import gate_and_index
-from tinyhost.codegen.strides import linear
+from tinyhost.codegen.strides import Linear, linear
+from tinyhost.codegen.windows import Filling, Window, plane
+from tinyhost.dtype import DType, dtypes
 from tinyhost.helpers import prod
 from tinyhost.ops import AddrSpace, AxisType, Ops
 from tinyhost.uop import ParamArg, UOp
 
-SCRATCH = "scratch"  # name of the PARAM that is the worker's arena
-_COPIED = frozenset({AxisType.UPCAST, AxisType.UNROLL, AxisType.LANE})
+SCRATCH = ARENA
+_LANES = frozenset({AxisType.LANE})
+_COPIED = _LANES | {AxisType.UPCAST, AxisType.UNROLL}
 
 
 def panel_size(panel: list[UOp]) -> int:
@@ -25,71 +31,116 @@ def panel_size(panel: list[UOp]) -> int:
     return int(prod(int(r.src[0].const_value) for r in panel))
 
 
+Fill = Callable[[int, UOp, int], list[UOp]]  # nests from the first free RANGE number, the arena, a place in it
+
+
 @dataclass(frozen=True)
 class Panel:
-    """What is packed: an operand of the kernel, read at ``read`` instead; ``value`` over ``ranges`` is written to
-    ``write``.
-    """
+    """What is packed: ``operand`` of the kernel becomes ``value`` of what lies in the panel at ``read``."""
 
     operand: UOp
-    value: UOp
-    ranges: tuple[UOp, ...]
-    write: Any
+    fill: Fill
     read: Any
     size: int
+    value: Callable[[UOp], UOp] = field(default=lambda element: element)
 
 
-def flat_panel(sink: UOp, operand: UOp, axes: list[UOp]) -> Panel:
-    """A panel over ranges of the kernel, outermost first."""
-    fresh = _fresh(sink)
-    swap = {
-        r: UOp(Ops.RANGE, r.src, (fresh + i, r.arg[-1] if r.arg[-1] in _COPIED else AxisType.WEAK))
-        for i, r in enumerate(axes)
-    }
-    new = [swap[r] for r in axes]
-    return Panel(operand, _substituted(operand, swap), tuple(new), _position(new), _position(axes), panel_size(axes))
+def flat_panel(operand: UOp, axes: list[UOp], caps: Capabilities, turns: bool = False) -> Panel:
+    """A panel over ranges of the kernel, outermost first; filled in the order of the operand's memory.
 
-
-def window_panel(sink: UOp, operand: UOp, original: UOp, groups: list[dict[UOp, UOp]], lanes: int) -> Panel:
-    """A panel over sums of indices, such as the rows and columns of a padded image.
-
-    Each group maps RANGEs of ``original`` that it only depends on through their sum to their values in the kernel; the
-    last group is packed in vectors of ``lanes`` if that is not 0.
+    ``turns``: vectors across memory are made of squares that are transposed in registers.
     """
-    fresh, swap, ranges = _fresh(sink), {}, []
-    write: Any = UOp.const(0)
-    read: Any = UOp.const(0)
-    size = 1
-    for i, group in enumerate(groups):
-        extent = 1 + sum(int(r.src[0].const_value) - 1 for r in group)
-        at: Any = UOp(Ops.RANGE, (UOp.const(extent),), (fresh + i, AxisType.WEAK))
-        new = [at]
-        if lanes and group is groups[-1]:
-            blocks = UOp(Ops.RANGE, (UOp.const(-(-extent // lanes)),), at.arg)
-            lane = UOp(Ops.RANGE, (UOp.const(lanes),), (fresh + i + 1, AxisType.LANE))
-            last = UOp.const(extent - lanes)
-            start = blocks * lanes
-            at, new = UOp(Ops.WHERE, (start < last, start, last)) + lane, [blocks, lane]
-        swap.update({r: at if j == 0 else UOp.const(0) for j, r in enumerate(group)})
-        ranges += new
-        where: Any = UOp.const(0)
-        for value in group.values():
-            where = where + value
-        write, read, size = write * extent + at, read * extent + where, size * extent
-    return Panel(operand, _substituted(original, swap), tuple(ranges), write, read, size)
+    def fill(fresh: int, arena: UOp, offset: int) -> list[UOp]:
+        at, ranges = _filling(operand, axes, fresh, caps, turns)
+        write = _position([at[r] for r in axes], offset, [_size(r) for r in axes])
+        return [arena.index(write).store(_substituted(operand, at)).end(*ranges)]
+    return Panel(operand, fill, _position(axes), panel_size(axes))
 
 
-def add_panels(sink: UOp, panels: list[Panel], results: bool) -> UOp:
-    """The kernel with each operand read from its panel, and with its results copied out of a tile."""
+def _filling(operand: UOp, axes: list[UOp], fresh: int, caps: Capabilities,
+             turns: bool) -> tuple[dict[UOp, UOp], list[UOp]]:
+    """Values for the ranges of a panel while it is filled, and the RANGEs that make them.
+
+    Far steps are outer loops. Copies along memory become vectors where the kernel has none along it; where its vectors
+    lie across memory, as many copies along it as there are lanes make squares.
+    """
+    reads = [u for u in operand.toposort() if u.op is Ops.INDEX and len(u.src) == 2]
+    forms = [linear(gate_and_index(u)[1], {}) for u in reads]
+    far = {r: max((abs(f.terms.get(r, 0)) if r not in f.opaque else 1 << 40 for f in forms), default=0) for r in axes}
+    last = axes[-1]
+    vector = last.arg[-1] is AxisType.UPCAST and not any(r.arg[-1] is AxisType.LANE for r in axes) and _size(last) > 1
+    vector = vector and all(f.terms.get(last) == 1 and last not in f.opaque for f in forms)
+    square = _along(axes, forms) if turns and last.arg[-1] is AxisType.LANE and far[last] > 1 else None
+    at, ranges = {}, []
+    for r in sorted(axes, key=lambda r: (r.arg[-1] in (_COPIED if square is None else _LANES), -far[r])):
+        if r is square:
+            count = _size(last)
+            blocks = UOp(Ops.RANGE, (UOp.const(-(-_size(r) // count)),), (fresh, AxisType.WEAK))
+            copies = UOp(Ops.RANGE, (UOp.const(count),), (fresh + 1, AxisType.UPCAST))
+            start, end = blocks * count, UOp.const(_size(r) - count)
+            at[r] = (UOp(Ops.WHERE, (start < end, start, end)) if _size(r) % count else start) + copies
+            ranges += [blocks, copies]
+            fresh += 2
+            continue
+        if r is last and vector:
+            lanes = min(1 << (_size(r).bit_length() - 1), caps.vector_bytes // operand.dtype.itemsize)
+            blocks = UOp(Ops.RANGE, (UOp.const(-(-_size(r) // lanes)),), (fresh, AxisType.UPCAST))
+            lane = UOp(Ops.RANGE, (UOp.const(lanes),), (fresh + 1, AxisType.LANE))
+            start, end = blocks * lanes, UOp.const(_size(r) - lanes)
+            at[r] = (UOp(Ops.WHERE, (start < end, start, end)) if _size(r) % lanes else start) + lane
+            ranges += [blocks, lane]
+            fresh += 2
+            continue
+        copied = r.arg[-1] in (_COPIED if square is None else _LANES)
+        at[r] = UOp(Ops.RANGE, r.src, (fresh, r.arg[-1] if copied else AxisType.WEAK))
+        ranges.append(at[r])
+        fresh += 1
+    return at, ranges
+
+
+def _along(axes: list[UOp], forms: list[Linear]) -> UOp | None:
+    """The range of a panel that its operand is contiguous along, if it has as many steps as a vector has lanes."""
+    return next((r for r in axes[:-1] if _size(r) >= _size(axes[-1])
+                 and all(f.terms.get(r) == 1 and r not in f.opaque for f in forms)), None)
+
+
+def _size(r: UOp) -> int:
+    return int(r.src[0].const_value)
+
+
+def window_panel(operand: UOp, window: Window, values: dict[UOp, UOp], dtype: DType, caps: Capabilities) -> Panel:
+    """A window as a panel, its RANGEs having ``values`` in the kernel; a condition becomes ones and zeros of
+    ``dtype``.
+    """
+    condition = operand.dtype is dtypes.bool
+    value = plane(window.operand, dtype) if condition else window.operand
+    lanes = caps.vector_bytes // dtype.itemsize
+
+    def fill(fresh: int, arena: UOp, offset: int) -> list[UOp]:
+        return Filling(window, value, arena, offset, fresh, lanes, caps.masked, {}).nests()
+
+    def holds(element: UOp) -> UOp:
+        return UOp(Ops.CMPNE, (element, UOp.const(0, dtype)))
+    read = window.read(values)
+    return Panel(operand, fill, read, window.size, holds) if condition else Panel(operand, fill, read, window.size)
+
+
+def add_panels(sink: UOp, panels: list[Panel], results: bool, dtype: DType, held: int = 0) -> UOp:
+    """The kernel with each operand read from its panel, and with its results copied out of a tile.
+
+    ``held`` elements at the start of the arena are in use already, through ``placeholder``.
+    """
     tiles = [_tile_of(e) for e in sink.src if e.op is Ops.END] if results else []
-    total = sum(p.size for p in panels) + sum(map(panel_size, tiles))
-    dtype = panels[0].operand.dtype if panels else sink.src[0].src[0].src[1].dtype
+    total = held + sum(p.size for p in panels) + sum(map(panel_size, tiles))
     slot = 1 + max(u.arg.slot for u in sink.toposort() if u.op is Ops.PARAM)
     arena = UOp(Ops.PARAM, (), ParamArg(slot, dtype, total, name=SCRATCH))
-    offset = 0
+    if held:
+        sink = sink.substitute({placeholder(dtype): arena}, walk=True)
+    offset = held
     for p in panels:
-        packed = arena.index(_plus(p.write, offset)).store(p.value).end(*p.ranges)
-        sink = sink.substitute({p.operand: arena.after(packed).index(_plus(p.read, offset))}, walk=True)
+        packed = p.fill(fresh_range(sink), arena, offset)
+        read = p.value(arena.after(*packed).index(_plus(p.read, offset)))
+        sink = sink.substitute({p.operand: read}, walk=True)
         offset += p.size
     if results:
         ends = []
@@ -100,11 +151,17 @@ def add_panels(sink: UOp, panels: list[Panel], results: bool) -> UOp:
     return sink
 
 
+def placeholder(dtype: DType) -> UOp:
+    """Stands for the arena until its size is known."""
+    return UOp(Ops.PARAM, (), ParamArg(-1, dtype, 0, name=SCRATCH))
+
+
 def _plus(at: Any, offset: int) -> Any:
     return at + offset if offset else at
 
 
-def _fresh(sink: UOp) -> int:
+def fresh_range(sink: UOp) -> int:
+    """The first RANGE number that is free."""
     return 1 + max(int(u.arg[0]) for u in sink.toposort() if u.op is Ops.RANGE)
 
 
@@ -116,7 +173,7 @@ def _tile_of(end: UOp) -> list[UOp]:
 
 def _stage_result(sink: UOp, end: UOp, arena: UOp, offset: int) -> UOp:
     store, tile = end.src[0], _tile_of(end)
-    fresh = _fresh(sink)
+    fresh = fresh_range(sink)
     cut = _cut(store.src[1], tile[-1])
     written = arena.index(_position(tile, offset)).store(cut)
     steps = linear(gate_and_index(store.src[0])[1], {}).terms
@@ -153,14 +210,14 @@ def _work(u: UOp) -> int:
     return max(int(prod(int(r.src[0].vmax) for r in x.ranges)) for x in u.toposort())
 
 
-def _position(panel: list[UOp], offset: int = 0) -> Any:
-    """Row-major index over the ranges, from ``offset``."""
+def _position(panel: list[UOp], offset: int = 0, sizes: list[int] | None = None) -> Any:
+    """Row-major index over the ranges, or over values of these ``sizes``, from ``offset``."""
     at: Any = None
     step = 1
-    for r in reversed(panel):
+    for r, size in zip(reversed(panel), reversed(sizes or [_size(r) for r in panel])):
         term = r if step == 1 else r * step
         at = term if at is None else term + at
-        step *= int(r.src[0].const_value)
+        step *= size
     return _plus(at, offset)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tinyhost.codegen.memory import gate_and_index
 from tinyhost.dtype import DType, dtypes
-from tinyhost.ops import GroupOp, Ops
+from tinyhost.ops import Ops
 from tinyhost.uop import UOp
 
 _NONE: frozenset[UOp] = frozenset()
@@ -126,29 +126,3 @@ def _value_uses(sink: UOp) -> set[UOp]:
         srcs: Any = u.src[1:] if u.op is Ops.STORE else u.src
         out.update([s for s in srcs if s.op is Ops.INDEX])
     return out
-
-
-def only_through_sums(u: UOp, groups: tuple[tuple[UOp, ...], ...], memo: dict[UOp, Linear]) -> bool:
-    """Whether a value depends on the RANGEs of each group only through their sum, in indices and gates."""
-    inside = {r for g in groups for r in g}
-    forms: list[Linear] = []
-    stack = [u]
-    seen: set[UOp] = set()
-    while stack:
-        x = stack.pop()
-        if x in seen:
-            continue
-        seen.add(x)
-        if x.op in GroupOp.Comparison and all(s.dtype.is_weak for s in x.src):
-            forms.append(_combine(linear(x.src[0], memo), linear(x.src[1], memo), -1))
-        elif x.op is Ops.INDEX and len(x.src) == 2:
-            gate, index = gate_and_index(x)
-            forms.append(linear(index, memo))
-            stack += [gate] if gate is not None else []
-        elif x.dtype.is_weak and not inside.isdisjoint(x.ranges):
-            return False
-        else:
-            stack += x.src
-    return all(
-        inside.isdisjoint(f.opaque) and all(len({f.terms.get(r, 0) for r in g}) == 1 for g in groups) for f in forms
-    )

@@ -6,7 +6,8 @@ work, since a thread that was held up then takes fewer.
 from __future__ import annotations
 
 from tinyhost.codegen.kernel import Kernel
-from tinyhost.codegen.tiles import try_opt
+from tinyhost.codegen.product_costs import Order, Plan, Shape
+from tinyhost.codegen.tiles import live_outer, try_opt
 from tinyhost.codegen.work import Work
 from tinyhost.helpers import prod
 from tinyhost.ops import AxisType
@@ -14,6 +15,9 @@ from tinyhost.uop import Opt, OptOps, UOp
 
 THREAD_WORK = 65536  # innermost steps per part that pay for waking a thread
 PARTS = 4  # parts of a kernel for each thread
+PRODUCT_STEP = 8  # multiply-adds of a product that count as one such step
+PART_WORK = 1 << 20  # steps of a part of a product where threads have several: half a millisecond
+PACKED = 4  # what a line costs that is packed, beside one that is read
 PANEL_ROWS = 512  # rows of a part of a contraction, which packs panels of its own, where threads have several
 
 
@@ -35,6 +39,38 @@ def split_over_threads(k: Kernel, work: list[Work], rows: int) -> None:
                 axis = min(even or fitting, key=lambda a: a.ids)
                 try_opt(k, Opt(OptOps.THREAD, k.number(axis), n))
                 return
+
+
+def split_product(k: Kernel, both: list[UOp], lane: UOp, row: UOp, s: Shape, plan: Plan) -> None:
+    """Cut a product into parts, before panels are chosen: along an axis of both operands, else along that of the
+    operand whose lines cost more, since each part reads, and perhaps packs, all of the other.
+    """
+    threads = k.caps.threads
+    work = s.batches * s.rows * s.columns * s.steps // PRODUCT_STEP
+    if threads < 2 or work < threads * THREAD_WORK:
+        return
+    most = max(1, min(PARTS, work // (threads * PART_WORK)))
+    if any(_cut(k, root, most, exact) for exact in (True, False) for root in both):
+        return
+    moving = s.columns * s.steps * s.moving.size * (PACKED if plan.pack_moving else 1)
+    still = s.rows * s.steps * s.still.size * (PACKED if plan.pack_still else 1)
+    along, other = ((lane, plan.pack_still), (row, plan.pack_moving))[:: 1 if moving > still else -1]
+    for (root, again), exact in ((along, True), (along, False), (other, True), (other, False)):
+        single = again or plan.order is Order.ROWS and root is lane
+        whole = plan.order is Order.ROWS and plan.pack_moving if root is lane else plan.pack_still
+        if (exact or not whole) and _cut(k, root, 1 if single else most, exact):
+            return
+
+
+def _cut(k: Kernel, root: UOp, most: int, exact: bool) -> bool:
+    """Cut the loop of an axis into up to ``most`` parts a thread, even ones if ``exact``."""
+    threads = k.caps.threads
+    axis = live_outer(k, root)
+    size = 0 if axis is None else axis.length or 0
+    for n in range(most * threads, 0, -threads):
+        if axis is not None and (size % n == 0 if exact else size >= (8 * n if n > threads else 3 * n)):
+            return try_opt(k, Opt(OptOps.THREAD, k.number(axis), n)) is not None
+    return False
 
 
 def _length_of_root(k: Kernel, r: UOp) -> int:
