@@ -10,14 +10,14 @@ import time
 from tinyhost import profiling
 from tinyhost._tensor import history
 from tinyhost.device import Device
-from tinyhost.engine import diskcache, plan, program, schedule
+from tinyhost.engine import diskcache, plan, program, schedule, search
 from tinyhost.helpers import GlobalCounters
 from tinyhost.rng import state
 
 
 def reset() -> None:
     """Forget all that can be made again."""
-    for part in (schedule, plan, program, diskcache):
+    for part in (schedule, plan, program, search, diskcache):
         part.reset()
     GlobalCounters.reset()
     profiling.reset()

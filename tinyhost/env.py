@@ -21,6 +21,7 @@ from tinyhost.target import Target, format_targets, parse_targets
 T = TypeVar("T")
 
 VARIABLES: dict[str, ContextVar[Any]] = {}  # name -> variable, in the order of definition
+_CODEGEN: list[ContextVar[Any]] = []  # those that change generated code: asked twice in each realize
 
 
 class ContextVar(Generic[T]):
@@ -42,6 +43,8 @@ class ContextVar(Generic[T]):
         self._var: contextvars.ContextVar[T] = contextvars.ContextVar(name, default=self.initial)
         self._watcher: Callable[[T], None] | None = None
         VARIABLES[name] = self
+        if codegen:
+            _CODEGEN.append(self)
 
     @property
     def value(self) -> T:
@@ -291,7 +294,7 @@ def getenv(name: str, default: Any = 0) -> Any:
 
 def codegen_values() -> tuple[tuple[str, Any], ...]:
     """Name and value of each variable that changes generated code and is not at its default; a part of cache keys."""
-    return tuple(sorted((v.name, v._var.get()) for v in VARIABLES.values() if v.codegen and v._var.get() != v.default))
+    return tuple(sorted([(v.name, value) for v in _CODEGEN if (value := v._var.get()) != v.default]))
 
 
 def snapshot() -> dict[str, Any]:
@@ -349,6 +352,7 @@ TRANSCENDENTAL = ContextVar("TRANSCENDENTAL", 1, "2 computes exp2, log2 and sin 
 NOOPT = ContextVar("NOOPT", 0, "1 applies no kernel optimisation", codegen=True)
 BEAM = ContextVar("BEAM", 0,
                   "width of the search over kernel optimisations, 0 for the hand rules", codegen=True, minimum=0)
+BEAM_SECONDS = ContextVar("BEAM_SECONDS", 10.0, "seconds a search over one kernel's optimisations may take", minimum=0)
 SPLIT_REDUCEOP = ContextVar("SPLIT_REDUCEOP", 1, "0 never splits a large reduction into two kernels", codegen=True)
 RING = ContextVar("RING", 1, "0 never combines values in a ring of devices, 1 large ones, 2 always", codegen=True,
                   choices=(0, 1, 2))
@@ -371,7 +375,9 @@ NUM_CPU_THREADS = ContextVar("NUM_CPU_THREADS", 0,
 
 # Engine and memory
 JIT = ContextVar("JIT", 1, "0 never captures, 1 captures and batches, 2 captures without graphs", choices=(0, 1, 2))
-PARALLEL = ContextVar("PARALLEL", 0, "worker processes that compile kernels, 0 for none", minimum=0)
+PARALLEL = ContextVar("PARALLEL", -1,
+                      "helper processes that compile the kernels of one schedule, 0 for none, -1 for one a spare processor",
+                      minimum=-1)
 LRU = ContextVar("LRU", 1, "0 gives freed buffers back at once")
 NO_MEMORY_PLANNER = ContextVar("NO_MEMORY_PLANNER", 0, "1 gives each temporary buffer its own memory")
 MAX_BUFFER_SIZE = ContextVar("MAX_BUFFER_SIZE", 0, "bytes of the largest buffer, 0 for the device's limit", minimum=0)

@@ -7,7 +7,36 @@ The grammar of each op (sources, argument, legality) is in ``tinyhost.uop.spec``
 """
 from __future__ import annotations
 
-from enum import Enum, IntEnum, auto
+import sys
+from enum import Enum, EnumType, IntEnum, auto
+from typing import Any, TypeVar
+
+E = TypeVar("E", bound=Enum)
+
+
+class _Members(type):
+    """What an enumeration's class itself can do: all of ``EnumType`` that reads members."""
+
+    __iter__: Any = EnumType.__iter__
+    __reversed__: Any = EnumType.__reversed__
+    __len__: Any = EnumType.__len__
+    __bool__: Any = EnumType.__bool__
+    __contains__: Any = EnumType.__contains__
+    __getitem__: Any = EnumType.__getitem__
+    __dir__: Any = EnumType.__dir__
+    __repr__: Any = EnumType.__repr__
+    __members__: Any = EnumType.__members__
+
+
+def direct(cls: type[E]) -> type[E]:
+    """Let members of an enumeration be read as attributes of any other class.
+
+    ``EnumType`` of Python 3.11 has a ``__getattr__`` in Python, so that each ``Ops.ADD`` costs 90 ns instead of 15: a
+    fifth of the time of compiling a kernel. Python 3.12 has none.
+    """
+    if sys.version_info < (3, 12):
+        cls.__class__ = _Members  # type: ignore[assignment]
+    return cls
 
 
 class FastEnum(IntEnum):
@@ -21,6 +50,7 @@ class FastEnum(IntEnum):
     __hash__ = int.__hash__
 
 
+@direct
 class Ops(FastEnum):
     """Every operation of the IR, in canonical order."""
 
@@ -141,6 +171,7 @@ class GroupOp:
     All = frozenset(Ops)
 
 
+@direct
 class AxisType(Enum):
     """What runs the iterations of a RANGE: hardware indices, threads, a loop, unrolled code or vector lanes."""
 
@@ -166,6 +197,7 @@ class AxisType(Enum):
         return id(self)
 
 
+@direct
 class AddrSpace(Enum):
     """Where a value lives: device memory, workgroup memory, registers, or nowhere (an ALU value)."""
 

@@ -15,146 +15,18 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ContextDecorator, contextmanager
-from dataclasses import dataclass, field
 from time import perf_counter_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinyhost.env import PROFILE, PROFILE_LIMIT, Context
 from tinyhost.helpers import ansistrip
 
+if TYPE_CHECKING:
+    from tinyhost.events import ProfileEvent, ProfileGraphEntry, ProfileRangeEvent, TracingKey
+
 HOST = "HOST"  # what a host range calls its device
 # What takes a finished recording, "module:function": it stands on a floor above and is loaded when a recording ends.
 WRITER = "tinyhost.viz.finish:finish"
-
-
-@dataclass(frozen=True, slots=True)
-class TracingKey:
-    """A name to show, and what it belongs to: ``keys`` find related events, ``ret`` is what came out."""
-
-    display_name: str
-    keys: tuple[Any, ...] = ()
-    ret: Any = None
-
-    def __str__(self) -> str:
-        return self.display_name
-
-
-class ProfileEvent:
-    """Root of all events."""
-
-    __slots__ = ()
-
-    @property
-    def weight(self) -> int:
-        """How many records it counts as."""
-        return 1
-
-
-@dataclass(slots=True)
-class ProfileRangeEvent(ProfileEvent):
-    """Something that took from ``st`` to ``en`` on a thread of the host; ``category`` is the phase it belongs to."""
-
-    device: str
-    name: str | TracingKey
-    st: int
-    en: int = 0
-    is_copy: bool = False
-    category: str = "user"
-    thread: int = 0
-    args: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class ProfilePointEvent(ProfileEvent):
-    """Something that happened at ``ts`` on a thread of the host."""
-
-    device: str
-    name: str
-    key: Any
-    arg: dict[str, Any]
-    ts: int
-    thread: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileKernelEvent(ProfileEvent):
-    """One launch or copy on a device, from ``st`` to ``en``; ``parts`` are (worker, start, end) where workers share it.
-
-    Attributes:
-        ops: floating-point and integer operations.
-        nbytes: bytes moved.
-        clock: "" for the host's clock, else the device whose ``ProfileDeviceEvent`` says how far its own is off.
-    """
-
-    device: str
-    name: str
-    st: int
-    en: int
-    global_size: tuple[int, ...] = ()
-    ops: int = 0
-    nbytes: int = 0
-    is_copy: bool = False
-    clock: str = ""
-    parts: tuple[tuple[int, int, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileMemoryEvent(ProfileEvent):
-    """``nbytes`` are allocated on a device from ``ts`` on."""
-
-    device: str
-    nbytes: int
-    ts: int
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileDeviceEvent(ProfileEvent):
-    """A device whose clock is ``tdiff`` ns behind the host's: host time = device time + tdiff."""
-
-    device: str
-    tdiff: int = 0
-    props: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileProgramEvent(ProfileEvent):
-    """Code was loaded: ``lib`` at address ``base`` (None where the device does not say)."""
-
-    device: str
-    name: str
-    lib: bytes
-    base: int | None
-    ts: int
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileGraphEntry:
-    """One launch or copy of a graph, the same in each run of it; its name may hold colours."""
-
-    device: str
-    name: str
-    global_size: tuple[int, ...] = ()
-    ops: int = 0
-    nbytes: int = 0
-    is_copy: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileGraphEvent(ProfileEvent):
-    """One run of a graph.
-
-    Attributes:
-        sigs: (number of the entry, worker, start, end) of each part of a launch.
-    """
-
-    entries: Sequence[ProfileGraphEntry]
-    sigs: Sequence[tuple[int, int, int, int]]
-    clock: str = ""
-
-    @property
-    def weight(self) -> int:
-        """A graph counts as what it ran."""
-        return max(len(self.sigs), 1)
 
 
 class Recording:
@@ -267,7 +139,7 @@ def writer() -> Callable[..., Any]:
     return function
 
 
-class _Events(Sequence[ProfileEvent]):
+class _Events(Sequence[Any]):
     """What the running context recorded so far; ``append`` records an event of one's own."""
 
     def __len__(self) -> int:
@@ -309,6 +181,7 @@ class cpu_profile(ContextDecorator):
     def __enter__(self) -> ProfileRangeEvent | None:
         if not PROFILE.value:
             return None
+        from tinyhost.events import ProfileRangeEvent
         name, device, is_copy, category = self._made
         self._event = ProfileRangeEvent(device, name, 0, 0, is_copy, category, recording().thread())
         self._event.st = perf_counter_ns()
@@ -326,6 +199,7 @@ class cpu_profile(ContextDecorator):
 def profile_marker(name: str, key: Any = None, **args: Any) -> None:
     """Mark this moment of the running thread."""
     if PROFILE.value:
+        from tinyhost.events import ProfilePointEvent
         r = recording()
         r.add(ProfilePointEvent(HOST, name, key, args, perf_counter_ns(), r.thread()))
 
@@ -334,6 +208,7 @@ def profile_marker(name: str, key: Any = None, **args: Any) -> None:
 def record_launch(device: str, name: str, seconds: float | None, global_size: tuple[int, ...], ops: int,
                   nbytes: int, is_copy: bool = False) -> None:
     """Note a launch or copy that ended just now and took ``seconds`` (None: not known, a moment)."""
+    from tinyhost.events import ProfileKernelEvent
     end = perf_counter_ns()
     start = end - round((seconds or 0.0) * 1e9)
     recording().add(ProfileKernelEvent(device, ansistrip(name), start, end, global_size, ops, nbytes, is_copy))
@@ -353,21 +228,25 @@ def record_kernels(entries: Sequence[ProfileGraphEntry], sigs: Iterable[tuple[in
         clock: "" where times are those of ``time.monotonic_ns``; else the name of the device whose clock they are, for
             which ``record_device`` told the difference.
     """
+    from tinyhost.events import ProfileGraphEvent
     recording().add(ProfileGraphEvent(entries, tuple(sigs), clock))
 
 
 def record_memory(device: str, nbytes: int) -> None:
     """Note that ``nbytes`` are allocated on a device now; call it under the lock that orders allocations."""
+    from tinyhost.events import ProfileMemoryEvent
     recording().add(ProfileMemoryEvent(device, nbytes, perf_counter_ns()))
 
 
 def record_program(device: str, name: str, lib: bytes, base: int | None = None) -> None:
     """Note that code was loaded on a device."""
+    from tinyhost.events import ProfileProgramEvent
     recording().add(ProfileProgramEvent(device, name, lib, base, perf_counter_ns()))
 
 
 def record_device(device: str, tdiff: int = 0, **props: Any) -> None:
     """Note how far a device's clock is behind the host's, in ns (``clock_offset``), and what else is known of it."""
+    from tinyhost.events import ProfileDeviceEvent
     recording().add(ProfileDeviceEvent(device, tdiff, props))
 
 
@@ -382,35 +261,3 @@ def clock_offset(read: Callable[[], int], samples: int = 40) -> int:
         there = read()
         found.append((before + perf_counter_ns()) // 2 - there)
     return sorted(found)[len(found) // 2]
-
-
-def kernels_of(events: Iterable[ProfileEvent]) -> list[ProfileKernelEvent]:
-    """Every launch and copy, those of graphs among them, in the host's clock, by start."""
-    events = list(events)
-    offset = {e.device: e.tdiff for e in events if isinstance(e, ProfileDeviceEvent)}
-    found = [e for e in events if isinstance(e, ProfileKernelEvent)]
-    for e in events:
-        if isinstance(e, ProfileGraphEvent):
-            found += _launches(e)
-    return sorted((_moved(k, offset.get(k.clock, 0)) for k in found), key=lambda k: (k.st, k.en))
-
-
-def _launches(event: ProfileGraphEvent) -> list[ProfileKernelEvent]:
-    """The launches of one run of a graph, from first to last part."""
-    parts: dict[int, list[tuple[int, int, int]]] = {}
-    for number, worker, start, end in event.sigs:
-        parts.setdefault(number, []).append((worker, start, end))
-    out = []
-    for number, pieces in sorted(parts.items()):
-        e = event.entries[number]
-        out.append(ProfileKernelEvent(e.device, ansistrip(e.name), min(p[1] for p in pieces), max(p[2] for p in pieces),
-                                      e.global_size, e.ops, e.nbytes, e.is_copy, event.clock, tuple(pieces)))
-    return out
-
-
-def _moved(k: ProfileKernelEvent, tdiff: int) -> ProfileKernelEvent:
-    if not tdiff:
-        return k
-    parts = tuple([(w, s + tdiff, e + tdiff) for w, s, e in k.parts])
-    return ProfileKernelEvent(k.device, k.name, k.st + tdiff, k.en + tdiff, k.global_size, k.ops, k.nbytes, k.is_copy,
-                              "", parts)

@@ -17,6 +17,7 @@ from tinyhost.device import Buffer, Device, caps_of
 from tinyhost.device.buffer import buffer_of, has_storage
 from tinyhost.device.multibuffer import MultiBuffer
 from tinyhost.engine.capture import Capture, recorder
+from tinyhost.engine.collector import collector_paused
 from tinyhost.engine.effects import Effects
 from tinyhost.engine.hazards import STORED, is_storage, overwritten, readers, under_views
 from tinyhost.engine.plan import plan_of
@@ -74,11 +75,13 @@ def _compute(roots: dict[UOp, None], do_update_stats: bool = True, prune: bool =
             return _compute({u.substitute(done, walk=True): None for u in asked}, do_update_stats)
         capture.leaves.update([u for u in below if is_leaf(u)])
     try:
-        effects, linear = _scheduled(roots, old)
-        if linear is not None:
+        with collector_paused():
+            effects, linear = _scheduled(roots, old)
+            plan = None if linear is None else plan_of(linear)
+        if plan is not None:
             if prune and len(effects.becomes) > len(roots):
                 effects.forget_unseen(_seen(effects.becomes, roots))
-            run(plan_of(linear), effects.take_params(), effects.var_vals, do_update_stats)
+            run(plan, effects.take_params(), effects.var_vals, do_update_stats)
     except Exception as e:
         from tinyhost._tensor.blame import add_lines  # only where something failed
         add_lines(e, roots)
@@ -121,9 +124,11 @@ def _compute_outside(capture: Capture, below: dict[UOp, None], asked: dict[UOp, 
 
 def _substitute_live(lazy: Sequence[tuple[TensorCore, UOp]], becomes: dict[UOp, UOp]) -> None:
     """Let live tensors stand on the buffers their graphs were computed into."""
-    new = UOp.sink(*[u for _, u in lazy]).substitute(becomes, walk=True).src
+    others = [u for _, u in lazy if u not in becomes]
+    new = dict(zip(others, UOp.sink(*others).substitute(becomes, walk=True).src)) if others else {}
     with exchanging:
-        for (t, old), u in zip(lazy, new):
+        for t, old in lazy:
+            u = becomes[old] if old in becomes else new[old]
             if u is not old and t.uop is old:  # another thread may have given the tensor a new value meanwhile
                 t.uop = u
 

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 FLOORS = {
     "ops": 0, "dtype": 0, "capabilities": 0, "specs": 0, "env": 0, "target": 0, "errors": 0, "helpers": 0,
-    "download": 0, "files": 0, "profiling": 0,
+    "download": 0, "files": 0, "profiling": 0, "events": 0,
     "mixin": 1, "uop": 2, "schedule": 3, "codegen": 3, "renderer": 3, "plugin": 4, "device": 4, "hcq": 4, "engine": 5,
     "tensor": 6, "_tensor": 6, "realization": 6, "jit": 6, "function": 6, "rng": 6, "nn": 6, "io": 6, "array_api": 6,
     "_reset": 6,

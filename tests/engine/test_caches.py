@@ -74,6 +74,29 @@ def test_a_second_process_makes_nothing_anew(folder: Path):
     assert nothing["compiled"] == first["compiled"] and not nothing["hits"] and nothing["losses"] == first["losses"]
 
 
+WARM_MODULES = """
+import json, sys
+import numpy as np
+from tinyhost import Tensor, nn
+from tinyhost.engine import diskcache, program
+layers = [nn.Linear(8, 8 + i) if i == 0 else nn.Linear(7 + i, 8 + i) for i in range(4)]
+x = Tensor(np.ones((2, 8), np.float32))
+for layer in layers:
+    x = layer(x).relu()
+x.realize()
+loaded = [m for m in sys.modules if m.startswith(("tinyhost.codegen.", "tinyhost.schedule."))]
+print(json.dumps({"compiled": program.counters.compiled, "hits": diskcache.counters.hits, "loaded": loaded}))
+"""
+
+
+def test_a_warm_process_reads_two_files_and_loads_no_compiler(folder: Path):
+    cold, warm = child(folder, WARM_MODULES), child(folder, WARM_MODULES)
+    assert cold["compiled"] >= program.SEVERAL and "tinyhost.codegen.program" in cold["loaded"]
+    assert warm["compiled"] == 0 and warm["hits"] == {"schedule": 1, "programs": 1}
+    assert not {"tinyhost.codegen.program", "tinyhost.codegen.expand", "tinyhost.schedule.driver",
+                "tinyhost.schedule.fuse"} & set(warm["loaded"])
+
+
 def test_settings_that_change_code_have_entries_of_their_own(folder: Path):
     first = child(folder)
     other = child(folder, NOOPT="1")
@@ -83,14 +106,18 @@ def test_settings_that_change_code_have_entries_of_their_own(folder: Path):
 
 def test_damaged_entries_are_made_again(folder: Path):
     first = child(folder)
-    for path in sorted(p for p in folder.rglob("*") if p.is_file())[::2]:
+    entries = sorted(p for p in folder.rglob("*") if p.is_file())
+    together = [p for p in entries if p.relative_to(folder).parts[0] == "programs"]  # all kernels of a schedule
+    damaged = [*together, *[p for p in entries if p not in together][::2]]
+    for path in damaged:
         data = bytearray(path.read_bytes())
         data[len(data) // 2] ^= 0x40
         path.write_bytes(data)
     again = child(folder, WITH_WARNINGS)
     assert again["losses"] == first["losses"] and 0 < again["compiled"] < first["compiled"]
-    assert len(again["warnings"]) == 2 and all("is damaged" in w for w in again["warnings"])
-    # one for programs, one for schedules
+    kinds = {p.relative_to(folder).parts[0] for p in damaged}
+    assert kinds == {"program", "programs", "schedule"}
+    assert len(again["warnings"]) == len(kinds) and all("is damaged" in w for w in again["warnings"])  # one for each
     last = child(folder)
     assert last["compiled"] == last["scheduled"] == 0
 

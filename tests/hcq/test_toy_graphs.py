@@ -13,11 +13,12 @@ from tests.hcq.toy import Toys
 from tests.hcq.toy import site as site
 from tests.hcq.toy import toys as toys
 from tinyhost.env import Context
+from tinyhost.events import ProfileGraphEvent
 from tinyhost.hcq import commands
 from tinyhost.hcq.signals import LIMIT
 from tinyhost.hcq.stream import several
 from tinyhost.jit import TinyJit
-from tinyhost.profiling import ProfileGraphEvent, Recording, recorded_in
+from tinyhost.profiling import Recording, recorded_in
 from tinyhost.tensor import Tensor
 from tinyhost.uop import UOp
 

@@ -13,7 +13,8 @@ import pytest
 
 from tests.profile.schema import check, load, tracks_of
 from tinyhost.cli import main
-from tinyhost.profiling import HOST, ProfileKernelEvent, ProfileRangeEvent
+from tinyhost.events import ProfileKernelEvent, ProfileRangeEvent
+from tinyhost.profiling import HOST
 from tinyhost.viz.summary import kernel_sums, phase_sums, summary
 
 PROGRAM = """

@@ -16,20 +16,15 @@ from tests.profile.schema import check, load, tracks_of
 from tinyhost import Tensor, profiling
 from tinyhost.env import PROFILE, Context
 from tinyhost.errors import PluginWarning, ProfileError
-from tinyhost.profiling import (
+from tinyhost.events import (
     ProfileGraphEntry,
     ProfileKernelEvent,
     ProfileMemoryEvent,
     ProfileRangeEvent,
-    Recording,
     TracingKey,
-    cpu_events,
-    cpu_profile,
     kernels_of,
-    profile_marker,
-    record_kernels,
-    recorded_in,
 )
+from tinyhost.profiling import Recording, cpu_events, cpu_profile, profile_marker, record_kernels, recorded_in
 from tinyhost.viz import Profiling, trace_of, write_trace
 
 

@@ -10,16 +10,18 @@ from hypothesis import strategies as st
 from tests.profile.schema import check, load, tracks_of
 from tinyhost import GlobalCounters, Tensor, TinyJit, Variable
 from tinyhost.env import Context
-from tinyhost.profiling import (
+from tinyhost.events import (
     ProfileGraphEntry,
     ProfileGraphEvent,
     ProfileKernelEvent,
     ProfileMemoryEvent,
-    Recording,
     TracingKey,
+    kernels_of,
+)
+from tinyhost.profiling import (
+    Recording,
     clock_offset,
     cpu_profile,
-    kernels_of,
     profile_marker,
     record_device,
     record_kernels,

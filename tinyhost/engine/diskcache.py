@@ -74,10 +74,15 @@ def _path(root: Path, kind: str, key: str) -> Path:
     return root / kind / name[:2] / name
 
 
+def enabled(level: int = 1) -> bool:
+    """Whether entries of a level are kept at all, so that a key for one is worth computing."""
+    return CACHELEVEL.value >= level
+
+
 @cpu_profile("cache lookup", category="cache")
 def get(kind: str, key: str, level: int = 1) -> bytes | None:
     """The entry, None when there is none or it is damaged."""
-    if CACHELEVEL.value < level or (root := _folder()) is None:
+    if not enabled(level) or (root := _folder()) is None:
         return None
     path = _path(root, kind, key)
     try:
@@ -112,7 +117,7 @@ def damaged(kind: str, key: str) -> None:
 
 def put(kind: str, key: str, payload: bytes, level: int = 1) -> None:
     """Store an entry; a failure is one warning."""
-    if CACHELEVEL.value < level or (root := _folder()) is None:
+    if not enabled(level) or (root := _folder()) is None:
         return
     path = _path(root, kind, key)
     try:

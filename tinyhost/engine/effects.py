@@ -6,12 +6,14 @@ the order of the graph, so equal graphs over other buffers are the same node and
 """
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import lru_cache
+from typing import Any
 
 from tinyhost.device import Buffer, Device
 from tinyhost.device.buffer import buffer_of
 from tinyhost.device.multibuffer import MultiBuffer
-from tinyhost.dtype import strong_dtype
+from tinyhost.dtype import DType, strong_dtype
 from tinyhost.engine.hazards import NO_KERNEL, VIEWS, Conflicts, is_storage, under_views
 from tinyhost.ops import AddrSpace, Ops
 from tinyhost.uop import UOp
@@ -38,7 +40,7 @@ class Effects:
         self._copies: set[UOp] = set()  # COPYs without storage of their own so far
         self._states: list[UOp] = []  # every store in the graph, as the state of storage after it
         self._prunes = False  # whether scheduling may leave out what a store feeds: empty values, arguments, lanes
-        self._conflicts = Conflicts(old) if old else None
+        self._conflicts = Conflicts(old, apart) if old else None
         self._apart = frozenset(old) if apart else frozenset()
 
     def __bool__(self) -> bool:
@@ -70,7 +72,8 @@ class Effects:
         Raises:
             RuntimeError: a variable is bound to two values.
         """
-        for u in root.toposort(gate=lambda u: u not in self._new, enter_calls=False):
+        unseen = (lambda u: u not in self._new) if self._new else None
+        for u in root.toposort(gate=unseen, enter_calls=False):
             self._enter(u)
         base = under_views(new := self._new[root])
         if base.op is Ops.AFTER:
@@ -123,7 +126,7 @@ class Effects:
     def _param(self, buffer: UOp) -> UOp:
         a = buffer.arg
         self._buffers.append(buffer)
-        return UOp(Ops.PARAM, (), ParamArg(len(self._buffers) - 1, a.dtype, a.size, device=a.device))
+        return UOp(Ops.PARAM, (), _param_arg(len(self._buffers) - 1, a.dtype, a.size, a.device))
 
     def _bound(self, u: UOp) -> UOp:
         var, val = u.unbind()
@@ -148,19 +151,36 @@ class Effects:
     def _into_new(self, u: UOp, value: UOp) -> tuple[UOp, UOp]:
         """(``value`` stored into a new buffer of the shape of ``u``, that buffer)."""
         buffer = UOp.new_storage(u.shape, strong_dtype(u.dtype), u.device or Device.DEFAULT, stored_axis(u))
-        target = buffer.substitute({(base := buffer.buf_uop): self._param(base)}, walk=True)
+        base, views = _chain(buffer, lambda x: x.op is Ops.BUFFER)
+        target = _over(self._param(base), views)
         return target.after(target.store(value)), buffer
 
     def _place(self, u: UOp) -> UOp:
         """The view ``u`` of a state of storage as that view of the storage itself."""
-        chain = []
-        while u not in self.becomes and u.op in VIEWS:
-            chain.append(u)
-            u = u.src[0]
-        out = self.becomes.get(u, u)
-        for view in reversed(chain):
-            out = UOp(view.op, (out, *view.src[1:]), view.arg)
-        return out
+        base, views = _chain(u, lambda x: x in self.becomes or x.op not in VIEWS)
+        return _over(self.becomes.get(base, base), views)
+
+
+@lru_cache(maxsize=1024)
+def _param_arg(slot: int, dtype: DType, size: int, device: Any) -> ParamArg:
+    """The argument of a parameter; small programs ask for the same few again and again, each with its hash computed."""
+    return ParamArg(slot, dtype, size, device=device)
+
+
+def _chain(u: UOp, ends: Callable[[UOp], bool]) -> tuple[UOp, list[UOp]]:
+    """The node that ``u`` is a chain of views of, and those views, innermost last."""
+    views = []
+    while not ends(u):
+        views.append(u)
+        u = u.src[0]
+    return u, views
+
+
+def _over(u: UOp, views: list[UOp]) -> UOp:
+    """``u`` under ``views``, innermost last."""
+    for view in reversed(views):
+        u = UOp(view.op, (u, *view.src[1:]), view.arg)
+    return u
 
 
 def _is_param(u: UOp) -> bool:

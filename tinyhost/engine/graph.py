@@ -28,12 +28,13 @@ from tinyhost.engine.queueing import (
 )
 from tinyhost.engine.realize import number
 from tinyhost.env import HCQ2, PROFILE
+from tinyhost.events import ProfileGraphEntry
 from tinyhost.hcq.device import Queues, Submission, Timing
 from tinyhost.hcq.signals import Point, Timeline
 from tinyhost.hcq.stream import Linked, encode
 from tinyhost.hcq.submit import CompiledPatcher, PythonPatcher, host_device
 from tinyhost.helpers import GlobalCounters
-from tinyhost.profiling import ProfileGraphEntry, record_kernels
+from tinyhost.profiling import record_kernels
 from tinyhost.uop import UOp
 
 

@@ -63,9 +63,13 @@ class Conflicts:
 
     Two bit sets a node, one bit for each replaced state: ``reads`` those that the kernel of the node would read,
     ``gone`` those that are overwritten before the node can be computed.
+
+    Two stores may each read what the other one overwrites. Scheduling finds out (StateCycle) and starts again with
+    ``apart``; then what a store writes is computed early wherever it reads any other state that is overwritten.
     """
 
-    def __init__(self, old: Iterable[UOp]) -> None:
+    def __init__(self, old: Iterable[UOp], apart: bool = False) -> None:
+        self.apart = apart
         self.bit = {u: 1 << i for i, u in enumerate(old)}
         self.reads: dict[UOp, int] = {}
         self.gone: dict[UOp, int] = {}
@@ -78,8 +82,8 @@ class Conflicts:
         read = u.src
         if u.op is Ops.STORE:
             read = u.src[1:]
-            if own := self.bit.get(under_views(u.src[0]), 0):
-                late = ~own  # two stores may each read what the other one overwrites
+            if self.apart and (own := self.bit.get(under_views(u.src[0]), 0)):
+                late = ~own
         early = {s for s in read if self.reads.get(s, 0) & (gone | late)} if u.op not in NO_KERNEL else set()
         for s in read:
             reads |= 0 if s in early else self.reads.get(s, 0)

@@ -14,7 +14,8 @@ from typing import Any
 
 from tinyhost.device import Program
 from tinyhost.engine.arenas import Life, Place, Storage, View, arenas
-from tinyhost.engine.program import Kernel, get_kernel, get_program
+from tinyhost.engine.program import Kernel, get_kernel, get_program, have_kernels
+from tinyhost.engine.schedule import name_of
 from tinyhost.env import DEV, NO_MEMORY_PLANNER, codegen_values
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp
@@ -144,6 +145,12 @@ class _Planner:
         return tuple(out)
 
 
+def _kernel_calls(linear: UOp) -> list[tuple[UOp, str]]:
+    """The kernels of a LINEAR, each with the device it runs on."""
+    return [(body, call.src[1].device) for call in linear.src  # type: ignore[misc]
+            if (body := call.src[0]).op is Ops.SINK]
+
+
 def _view_of(views: Sequence[UOp]) -> View | None:
     """(byte offset, elements, dtype) of nested contiguous views, innermost last."""
     if not views:
@@ -180,6 +187,7 @@ def plan_of(linear: UOp) -> Plan:
     plan = _plans.get(key)
     if plan is None:
         planner = _Planner()
+        have_kernels(_kernel_calls(linear), name_of(linear))
         for call in linear.src:
             planner.add(call)
         plan = planner.plan()

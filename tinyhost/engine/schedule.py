@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 from threading import RLock
+from weakref import WeakKeyDictionary
 
 from tinyhost.device import caps_of
 from tinyhost.engine import codec, diskcache
@@ -15,11 +16,11 @@ from tinyhost.engine.version import code_version
 from tinyhost.env import DEBUG, SCACHE, codegen_values
 from tinyhost.ops import Ops
 from tinyhost.profiling import cpu_profile
-from tinyhost.schedule import create_linear
 from tinyhost.uop import UOp
 
 _CAPACITY = 2048
 _linears: "OrderedDict[tuple[UOp, object], UOp]" = OrderedDict()
+_names: WeakKeyDictionary[UOp, str] = WeakKeyDictionary()  # schedules on the disk, by their LINEAR
 _lock = RLock()
 
 
@@ -58,7 +59,7 @@ def get_linear(sink: UOp) -> UOp:
             _linears.move_to_end(key)
             counters.reused += 1
             return linear
-    linear = _through_disk(sink)
+    linear = _through_disk(sink) if diskcache.enabled(2) else _make(sink)
     with _lock:
         _linears[key] = linear
         while len(_linears) > _CAPACITY:
@@ -68,11 +69,17 @@ def get_linear(sink: UOp) -> UOp:
 
 def _make(sink: UOp) -> UOp:
     counters.scheduled += 1
+    from tinyhost.schedule import create_linear  # a process with a warm disk cache needs no scheduler
     with cpu_profile("schedule", category="schedule"):
         linear = create_linear(sink, caps_of)
     if DEBUG.value >= 1:
         print(f"scheduled {len(linear.src)} kernels and copies from {len(sink.toposort())} nodes")
     return linear
+
+
+def name_of(linear: UOp) -> str | None:
+    """The name of a schedule that the disk cache holds, None for others."""
+    return _names.get(linear)
 
 
 def _through_disk(sink: UOp) -> UOp:
@@ -81,6 +88,7 @@ def _through_disk(sink: UOp) -> UOp:
     if data is not None:
         try:
             linear: UOp = codec.decode(data)
+            _names[linear] = disk_key
             return linear
         except ValueError:
             diskcache.damaged("schedule", disk_key)
@@ -90,4 +98,5 @@ def _through_disk(sink: UOp) -> UOp:
     except TypeError:
         return linear  # a graph with Python functions inside lives in memory only
     diskcache.put("schedule", disk_key, payload, level=2)
+    _names[linear] = disk_key
     return linear

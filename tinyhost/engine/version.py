@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import os
 import sys
-from pathlib import Path
 
 import tinyhost
 
@@ -17,10 +17,22 @@ def source_stamp(package: str) -> str:
     module = sys.modules.get(package) or importlib.import_module(package)
     h = hashlib.sha256(sys.version.encode())
     for root in module.__path__:
-        for path in sorted(Path(root).rglob("*.py")):
-            info = path.stat()
-            h.update(f"{path.name}|{info.st_size}|{info.st_mtime_ns}".encode())
+        for path, info in sorted(_sources(root)):
+            h.update(f"{path}|{info.st_size}|{info.st_mtime_ns}".encode())
     return h.hexdigest()[:16]
+
+
+def _sources(root: str) -> list[tuple[str, os.stat_result]]:
+    """Path under ``root`` and state of each source file; none where a package lies in an archive."""
+    found, folders = [], [root] if os.path.isdir(root) else []
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    found.append((entry.path.removeprefix(root), entry.stat()))
+                elif entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+    return found
 
 
 def code_version(*objects: object) -> str:

@@ -14,9 +14,10 @@ import tempfile
 
 from tinyhost.env import PROFILE, PROFILE_PATH
 from tinyhost.errors import ProfileError
+from tinyhost.events import ProfileEvent
 from tinyhost.files import atomic_file
 from tinyhost.plugin.hooks import hooks
-from tinyhost.profiling import ProfileEvent, Recording, recorded_in, recording
+from tinyhost.profiling import Recording, recorded_in, recording
 from tinyhost.viz.summary import summary
 from tinyhost.viz.trace import header, trace_events
 

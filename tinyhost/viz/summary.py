@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tinyhost.cli.table import columns
-from tinyhost.profiling import ProfileEvent, ProfileKernelEvent, ProfileRangeEvent, kernels_of
+from tinyhost.events import ProfileEvent, ProfileKernelEvent, ProfileRangeEvent, kernels_of
 
 
 @dataclass

@@ -14,8 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from tinyhost.profiling import (
-    HOST,
+from tinyhost.events import (
     ProfileDeviceEvent,
     ProfileEvent,
     ProfileKernelEvent,
@@ -23,10 +22,10 @@ from tinyhost.profiling import (
     ProfilePointEvent,
     ProfileProgramEvent,
     ProfileRangeEvent,
-    Recording,
     TracingKey,
     kernels_of,
 )
+from tinyhost.profiling import HOST, Recording
 
 Event: TypeAlias = dict[str, Any]
 Span: TypeAlias = tuple[int, int]  # start and end, ns
