@@ -43,7 +43,11 @@ check: $(VENV)/dev  ## format, lint, types and the fast tests
 soak: $(VENV)/models  ## the full counts of fuzzers and sweeps; goes on where it was interrupted
 	$(PYTEST) $(PARALLEL) -m soak --resume $(VENV)/soak-passed
 
-bench: $(VENV)/dev  ## timings, ours and peers'
+$(VENV)/bench: $(VENV)/models
+	$(BIN)/python -m pip install --quiet -e '.[bench]'
+	touch $@
+
+bench: $(VENV)/bench  ## timings, ours and peers', written to docs/performance.md
 	$(BIN)/python benchmarks/run.py
 
 clean:

@@ -17,7 +17,8 @@ import numpy as np
 
 from tinyhost import Tensor, TinyJit, nn
 from tinyhost.env import Context
-from tinyhost.profiling import Recording, kernels_of, recorded_in
+from tinyhost.events import kernels_of
+from tinyhost.profiling import Recording, recorded_in
 
 EXAMPLE = pathlib.Path(__file__).parent.parent / "examples" / "train_mnist.py"
 
