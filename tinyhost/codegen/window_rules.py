@@ -23,7 +23,6 @@ WASTE_MOST = 2.0  # steps computed for one that is wanted
 ROWS_MOST, COLS_MOST = 14, 6
 RATIO_MOST = 4  # strides and dilations of a window
 CACHE_PART = 0.5  # of the second-level cache that a window may fill
-BATCH_PART = 0.7  # of it that the windows of a batch may fill, where the other operand streams
 LOAD_COST = 0.12  # of what a load takes that multiply-adds do not hide
 FAR_COST = 0.15  # cycles that a vector from the second-level cache costs beyond its load
 COPY_COST = 0.0015  # a larger tile costs registers and time to compile
@@ -45,10 +44,9 @@ class Plan:
     merged: tuple[UOp, ...]
     pitches: tuple[int, ...]
     row: UOp
-    around: tuple[UOp, ...] = ()  # loops inside of that over rows, so that the broadcast operand is read once
-    rows: int = 1
-    cols: int = 1
-    cost: float = 0.0  # cycles per useful multiply-add of a vector
+    rows: int
+    cols: int
+    cost: float  # cycles per useful multiply-add of a vector
 
 
 def window_contraction(k: Kernel) -> int:
@@ -234,27 +232,8 @@ def _plan(k: Kernel, side: int, operand: UOp, access: Access, groups: list[tuple
     held = prod(sizes) * prod(_phases(g, terms) for g in needed)
     if held * operand.dtype.itemsize > CACHE_PART * k.caps.l2_bytes:
         return None
-    around = _around(k, 1 - side, access, positions[:-depth], held * operand.dtype.itemsize) if not apart else ()
-    if staged:
-        staged = (*staged[:-depth], *((r,) for r in around), *staged[-depth:])
     span = 1 + sum((length(k, a) - 1) * p for a, p in zip(merged, (*pitches, 1)))
-    return _tiled(k, Plan(side, staged, merged, pitches, row, around), span)
-
-
-def _around(k: Kernel, other: int, access: Access, outer: list[UOp], held: int) -> tuple[UOp, ...]:
-    """Positions that are not merged whose images, ``held`` bytes each, all stay in the second-level cache, where the
-    other operand does not.
-    """
-    main = _main(k)
-    assert main is not None
-    _, still = _operand(k, main, other)
-    inside = tuple(r for r in outer if r in access.linear.terms)
-    if still is None or len(inside) != len(outer):
-        return ()
-    bytes_still = still.dtype.itemsize * prod(length(k, r) for r in still.linear.terms)
-    images = held * prod(length(k, r) for r in inside)
-    fits = images <= BATCH_PART * k.caps.l2_bytes and bytes_still > CACHE_PART * k.caps.l2_bytes
-    return inside if fits else ()
+    return _tiled(k, Plan(side, staged, merged, pitches, row, 1, 1, 0.0), span)
 
 
 def _phases(group: tuple[UOp, ...], terms: dict[UOp, int]) -> int:
@@ -327,9 +306,6 @@ def _apply(k: Kernel, plan: Plan) -> bool:
     _order(k, plan, axis.root)
     _pack(k, plan, axis)
     _unroll(k, plan)
-    part = live_outer(k, plan.row)
-    if plan.around and part is not None and k.caps.threads > 1:  # a part copies all images, so parts are of rows
-        try_opt(k, Opt(OptOps.THREAD, k.number(part), min(k.caps.threads, part.length or 1)))
     return True
 
 
@@ -347,8 +323,8 @@ def _order(k: Kernel, plan: Plan, along: UOp) -> None:
     def place(i: int) -> tuple[int, int]:
         root = axes[i].root
         if axes[i].reduce:
-            return (6 if root in inner else 5 if root in taps else 4), i
-        return (3 if root is along else 2 if root in plan.around else 1 if root is plan.row else 0), i
+            return (5 if root in inner else 4 if root in taps else 3), i
+        return (2 if root is along else 1 if root is plan.row else 0), i
     try_opt(k, Opt(OptOps.REORDER, None, tuple(sorted(loops, key=place))))
 
 
@@ -367,8 +343,7 @@ def _pack(k: Kernel, plan: Plan, merged: Axis) -> None:
     rows = [a for a in axes if a.root is plan.row]
     inner = [a for a in rows if a.kind is AxisType.UPCAST]
     outer = [a for a in rows if a.kind is not AxisType.UPCAST]
-    reads = ceildiv(length(k, merged.root), _lanes(k)) * prod(length(k, r) for r in plan.around)
-    often = reads >= PACKED_READS
+    often = ceildiv(length(k, merged.root), _lanes(k)) >= PACKED_READS
     panel = [*order, *inner] if often else [*outer, *order, *inner]
     if operand.ranges.keys() - {a.root for a in panel} - ({a.root for a in outer}):
         return
