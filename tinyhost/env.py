@@ -376,7 +376,7 @@ NUM_CPU_THREADS = ContextVar("NUM_CPU_THREADS", 0,
 # Engine and memory
 JIT = ContextVar("JIT", 1, "0 never captures, 1 captures and batches, 2 captures without graphs", choices=(0, 1, 2))
 PARALLEL = ContextVar("PARALLEL", -1,
-                      "helper processes that compile the kernels of one schedule, 0 for none, -1 for one a spare processor",
+                      "helper processes that compile a schedule's kernels, 0 for none, -1 for one a spare processor",
                       minimum=-1)
 LRU = ContextVar("LRU", 1, "0 gives freed buffers back at once")
 NO_MEMORY_PLANNER = ContextVar("NO_MEMORY_PLANNER", 0, "1 gives each temporary buffer its own memory")

@@ -123,3 +123,14 @@ def test_backwards_is_whole_vectors(n):
     assert all(u.shape == (16,) for u in uops if u.op is Ops.LOAD)
     check(*case, level="PYTHON:x86-64-v4")
     np.testing.assert_array_equal(_run(case), case[1][1][::-1])
+
+
+def test_a_window_along_the_lanes_is_written_out_too():
+    o, x, b, i, k = K.buf(0, 1024), K.buf(1, 1024), K.out(0, 64), K.out(1, 16), K.red(2, 16)
+    inside = UOp.const(14) < i + k
+    value = inside.where(x.index((b * 16 + i + k - 15).valid(inside)), 0.0).reduce(k, arg=Ops.ADD)
+    case = K.kernel(o.index(b * 16 + i).store(value).end(b, i)), [K.zeros(1024), K.data(1024, seed=1)]
+    r = renderer("x86-64-v4")
+    r.caps = replace(r.caps, threads=1, masked=True)
+    assert [(p.op, p.arg) for p in optimised(case[0], r).arg.applied_opts] == [(O.LANE, 16), (O.UNROLL, 0)]
+    check(*case, level="PYTHON:x86-64-v4")

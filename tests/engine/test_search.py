@@ -153,6 +153,7 @@ def test_a_second_process_takes_what_the_first_found(tmp_path: Path) -> None:
             "print(json.dumps([search.counters.searched, search.counters.timed]))")
     env = {**os.environ, "CACHEDIR": str(tmp_path), "CACHELEVEL": "2", "BEAM": "2", "BEAM_SECONDS": "1", "DEV": "CPU",
            "CCACHE": "0"}
-    counts = [json.loads(subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True,
-                                        timeout=120).stdout) for _ in range(2)]
+    command = [sys.executable, "-c", code]
+    runs = [subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=120) for _ in range(2)]
+    counts = [json.loads(done.stdout) for done in runs]
     assert counts[0][0] == 1 and counts[0][1] > 1 and counts[1] == [0, 0]

@@ -20,6 +20,7 @@ from tinyhost.ops import AxisType
 from tinyhost.uop import Opt, OptOps, UOp
 
 WINDOW = 16  # outputs and terms of a window that is written out whole
+_WINDOWED = frozenset({AxisType.WEAK, AxisType.LOOP, AxisType.LANE})
 ROW_BYTES = 1024  # bytes between steps of a sum from which whole rows are read
 
 
@@ -136,12 +137,13 @@ def _window(k: Kernel) -> bool:
     moving = [a for a in k.accesses if not a.written and step.root in a.node.ranges]
     for r in main.ranges:
         axis = k.root_axis.get(r)
-        if axis is None or axis.reduce or axis.split is not None or axis.kind not in (AxisType.WEAK, AxisType.LOOP):
+        if axis is None or axis.reduce or axis.split is not None or axis.kind not in _WINDOWED:
             continue
         together = all(a.stride(r) == a.stride(step.root) is not None for a in moving)
         if together and 2 <= (axis.length or 0) <= WINDOW and 2 <= (step.length or 0) <= WINDOW:
-            made = try_opt(k, Opt(OptOps.UPCAST, k.number(axis), 0))
-            return made is not None and try_opt(k, Opt(OptOps.UNROLL, k.reduce_axes.index(step), 0)) is not None
+            if axis.kind is not AxisType.LANE and try_opt(k, Opt(OptOps.UPCAST, k.number(axis), 0)) is None:
+                return False
+            return try_opt(k, Opt(OptOps.UNROLL, k.reduce_axes.index(step), 0)) is not None
     return False
 
 

@@ -62,7 +62,8 @@ class Body:
         """(bytes at each slot that one row of the first ``depth`` axes reads or writes, its longest loop)."""
         known = self._moved.get(depth)
         if known is None:
-            rows, sizes, longest = set(self.outs[:depth]), {}, 1
+            rows, longest = set(self.outs[:depth]), 1
+            sizes: dict[int, int] = {}
             for u in (*self.loads, *(store.src[0] for store in self.stores.values())):
                 inner, slot = _extent(r for r in u.src[1].ranges if r not in rows), u.src[0].arg.slot
                 sizes[slot] = max(sizes.get(slot, 0), inner * u.dtype.itemsize)
