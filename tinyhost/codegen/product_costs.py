@@ -18,7 +18,8 @@ from tinyhost.capabilities import Capabilities
 # 2.1) if none is ever late: ten do
 FMAS, LOADS, IN_FLIGHT = 2.0, 2.0, 10
 ROWS_MOST, COLS_MOST = 8, 4
-TILE_MOST = 16  # sums of a tile: 24 gain 1 % at 1024^3 and take twice as long to compile
+TILE_MOST = 16  # sums of a tile: 24 gain 1 % at 1024^3 and take twice as long to compile ...
+LARGE, LARGE_TILE_MOST = 1 << 32, 24  # ... which pays from so many multiply-adds on: 4096^3, 8 %
 TALL = 12  # rows of a tile of one vector: more of them, at a pitch of pages, share one set of the L1
 # cycles a line costs on top of the arithmetic
 FROM_L2 = 1.0  # 512^3: 186 GFLOP/s where the rows come from L2 for each panel, 210 where they stay in L1
@@ -152,8 +153,9 @@ def _parts(s: Shape, order: Order) -> tuple[int, ...]:
 def _tiles(s: Shape, caps: Capabilities) -> list[tuple[int, int]]:
     """Rows and vectors of tiles whose sums stay in registers, the best by their own cycles."""
     found = []
+    most = LARGE_TILE_MOST if s.batches * s.rows * s.columns * s.steps >= LARGE else TILE_MOST
     for cols in range(1, min(COLS_MOST, _blocks(s.columns, s.lanes)) + 1):
-        budget = min(caps.vector_registers - cols - 1, caps.max_tile, TILE_MOST) // cols
+        budget = min(caps.vector_registers - cols - 1, caps.max_tile, most) // cols
         for rows in range(1, min(TALL if cols == 1 else ROWS_MOST, s.rows, budget) + 1):
             if not s.exact or _divides(s, rows, cols):
                 found.append((_tile_cycles(s, rows, cols, 1), -rows, cols))
