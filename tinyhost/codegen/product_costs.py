@@ -14,8 +14,8 @@ from math import gcd, inf
 
 from tinyhost.capabilities import Capabilities
 
-# per cycle: two multiply-adds, two loads of a register; eight sums hide the latency of four cycles (optimisation manual,
-# 2.1) if none is ever late: ten do
+# per cycle: two multiply-adds, two loads of a register; eight sums hide the latency of four cycles (optimisation
+# manual, 2.1) if none is ever late: ten do
 FMAS, LOADS, IN_FLIGHT = 2.0, 2.0, 10
 ROWS_MOST, COLS_MOST = 8, 4
 TILE_MOST = 16  # sums of a tile: 24 gain 1 % at 1024^3 and take twice as long to compile ...
