@@ -10,6 +10,7 @@ import pytest
 
 from tests.codegen import kernels as K
 from tests.codegen.reference import check, renderer, run
+from tinyhost import Tensor
 from tinyhost.codegen import linear_program, optimised
 from tinyhost.codegen.memory import STREAMED
 from tinyhost.dtype import dtypes
@@ -278,3 +279,14 @@ def test_floats_saturate_in_vectors(src, dst):
     want = [0 if v != v else int(min(max(v, dst.min), dst.max)) for v in wide.tolist()]
     np.testing.assert_array_equal(got[0], want)
     assert ".sat." not in text
+
+
+@pytest.mark.parametrize("rows,columns", [(9, 12), (9, 16), (33, 40), (5, 12)])
+@pytest.mark.parametrize("device", ["CPU", "PYTHON"])
+def test_copies_of_which_one_wraps_are_no_block(rows: int, columns: int, device: str) -> None:
+    """A row reversed and repeated: some vectors lie in one repetition, others begin in one and end in the next."""
+    data = np.arange(rows, dtype=np.int8)
+    x = Tensor(data, device=device).realize()
+    y = ((4 - x) ^ 2).maximum(x).flip(0).cast("int16").repeat(-(-columns // rows))[:columns].contiguous()
+    want = np.maximum((4 - data) ^ 2, data)[::-1].astype(np.int16)
+    assert y.numpy().tolist() == np.resize(want, columns).tolist()

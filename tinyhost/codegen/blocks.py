@@ -64,7 +64,7 @@ class Blocks(Values):
     def block_load(self, u: UOp, base: UOp, index: UOp) -> bool:
         """Expand the ungated load ``u`` as blocks; False where it is no block."""
         entries, mask = self.out[index], self.mask[index]
-        lanes, step = self._apart(entries[0], u.dtype)
+        lanes, step = self._apart(entries, u.dtype)
         if not lanes or self.mask[base]:
             return False
         storage = self.out[base][0]
@@ -93,7 +93,7 @@ class Blocks(Values):
         """Expand the ungated store ``u`` as blocks; False where it is no block."""
         entries, mask = self.out[index], self.mask[index]
         dtype = u.src[0].dtype
-        lanes, step = self._apart(entries[0], dtype)
+        lanes, step = self._apart(entries, dtype)
         if step not in SMALL_STEPS or self.mask[base] or self.mask[value] & ~mask:
             return False
         apart, count = self._neighbours(entries, mask)
@@ -111,12 +111,15 @@ class Blocks(Values):
         self.out[u], self.mask[u] = [UOp(Ops.GROUP, tuple(stores))], 0
         return True
 
-    def _apart(self, at: Entry, dtype: DType) -> tuple[int, int]:
-        """(lanes, elements between them) of an access whose lanes lie apart and can be turned; else (0, 0)."""
-        if at.__class__ is not Lin:
-            return 0, 0
-        _, lane, step = self.ints.split_lane(at)
+    def _apart(self, entries: list[Entry], dtype: DType) -> tuple[int, int]:
+        """(lanes, elements between them) of an access all of whose copies have lanes that lie apart in the same way and
+        can be turned; else (0, 0).
+        """
+        split = self.ints.split_lane
+        _, lane, step = split(entries[0]) if entries[0].__class__ is Lin else (None, None, 0)
         if lane is None or step in (0, 1):
+            return 0, 0
+        if any(x.__class__ is not Lin or split(x)[1:] != (lane, step) for x in entries[1:]):
             return 0, 0
         lanes = int(lane.src[0].const_value)
         turns = self.vectors.native(Ops.INDEX, dtype, lanes) and (dtype.itemsize >= 4 or lanes * dtype.itemsize <= 16)

@@ -133,7 +133,7 @@ class _Rows:
 
     def _row(self, item: Item) -> Row | None:
         """``item`` as a row, None where it stays alone."""
-        if item.body.op is not Ops.SINK or self.caps_of(item.device).grid:
+        if item.body.op is not Ops.SINK or item.device is None or self.caps_of(item.device).grid:
             return None
         if len(self.after.get(item, ())) > MAX_READERS:
             return None
