@@ -155,8 +155,8 @@ assert (program.counters.compiled, schedule.counters.scheduled) == (compiled, sc
 
 def test_an_eager_operation_is_few_calls():
     """In a process of its own: what other tests leave behind, plugins among it, is asked in each operation."""
-    done = subprocess.run([sys.executable, "-c", EAGER], cwd=ROOT, env={**os.environ, "DEV": "CPU"}, capture_output=True,
-                          text=True, timeout=120)
+    env = {**os.environ, "DEV": "CPU"}
+    done = subprocess.run([sys.executable, "-c", EAGER], cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) <= 310
 
