@@ -113,8 +113,8 @@ def measure(layer: Conv, which: str, rounds: int) -> Record:
         runs = {OURS: captured(gradient, x, w, g), "torch": torchs}
     flops = 2.0 * batch * layer.cout * layer.out**2 * layer.cin // layer.groups * layer.kernel**2
     theirs = runs["torch"]()
-    theirs = theirs if which == "forward" else theirs[PASSES.index(which) - 1]  # type: ignore[index]
-    error = np.abs(runs[OURS]().numpy() - theirs.numpy()).max() / np.abs(theirs.numpy()).max()  # type: ignore[attr-defined]
+    theirs = theirs if which == "forward" else theirs[PASSES.index(which) - 1]
+    error = np.abs(runs[OURS]().numpy() - theirs.numpy()).max() / np.abs(theirs.numpy()).max()
     assert error < 1e-4, f"{layer}, {which}: {error}"
     return Record(f"{GROUP}, {which}", str(layer), medians(runs, rounds), flops, 4.0 * (x.size + w.size + g.size),
                   share=0.7, rounds=rounds)

@@ -71,7 +71,7 @@ def measure(shape: tuple[int, int, int, int, str], rounds: int) -> Record:
         for _ in range(many):
             np.matmul(na, nb, out=out)
     times = {n: s / many for n, s in medians({OURS: repeated, "numpy": numpys}, rounds).items()}
-    error = float(np.abs(np.asarray(run().numpy()) - out).max())  # type: ignore[attr-defined]
+    error = float(np.abs(np.asarray(run().numpy()) - out).max())
     assert error <= 1e-4 * k, f"{name_of(shape)}: {error}"
     size = 4.0 * max(batch, 1) * (m * k + k * n + m * n)
     return Record(GROUP + (", AVX2" if "--avx2" in sys.argv else ""), name_of(shape), times, flops, size,

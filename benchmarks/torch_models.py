@@ -25,7 +25,7 @@ class Digits(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         x = F.max_pool2d(self.norm1(F.relu(self.conv2(F.relu(self.conv1(x))))), 2)
         x = F.max_pool2d(self.norm2(F.relu(self.conv4(F.relu(self.conv3(x))))), 2)
-        return self.out(x.flatten(1))  # type: ignore[no-any-return]
+        return self.out(x.flatten(1))
 
 
 def same(x: Tensor, kernel: int, stride: int) -> Tensor:
@@ -74,7 +74,7 @@ class EfficientNetLite0(nn.Module):
         x = F.relu6(self._bn0(self._conv_stem(same(x, 3, 2))))
         for block in self._blocks:
             x = block(x)
-        return self._fc(F.relu6(self._bn1(self._conv_head(x))).mean((2, 3)))  # type: ignore[no-any-return]
+        return self._fc(F.relu6(self._bn1(self._conv_head(x))).mean((2, 3)))
 
 
 class Attention(nn.Module):
@@ -102,7 +102,7 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.out(self.attention(self.norm1(x)))
-        return x + self.outer(F.gelu(self.inner(self.norm2(x)), approximate="tanh"))  # type: ignore[no-any-return]
+        return x + self.outer(F.gelu(self.inner(self.norm2(x)), approximate="tanh"))
 
 
 class Transformer(nn.Module):
@@ -126,7 +126,7 @@ class Residual(nn.Module):
         self.dense, self.LayerNorm = nn.Linear(inputs, width), nn.LayerNorm(width, eps=eps)
 
     def forward(self, x: Tensor, before: Tensor) -> Tensor:
-        return self.LayerNorm(self.dense(x) + before)  # type: ignore[no-any-return]
+        return self.LayerNorm(self.dense(x) + before)
 
 
 class BertLayer(nn.Module):
@@ -142,7 +142,7 @@ class BertLayer(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         x = self.attention["output"](self.attention["self"](x, mask), x)
-        return self.output(F.gelu(self.intermediate["dense"](x)), x)  # type: ignore[no-any-return]
+        return self.output(F.gelu(self.intermediate["dense"](x)), x)
 
 
 class Embeddings(nn.Module):
@@ -159,7 +159,7 @@ class Embeddings(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         places = self.position_embeddings.weight[:ids.shape[1]]
         found = self.word_embeddings(ids) + places + self.token_type_embeddings.weight[0]
-        return self.LayerNorm(found)  # type: ignore[no-any-return]
+        return self.LayerNorm(found)
 
 
 class MiniLM(nn.Module):

@@ -45,7 +45,7 @@ class Value:
         """``fn`` of this value."""
         make = self.make
         kept = {"dtype": self.dtype, "most": self.most, "rounded": self.rounded, "terms": self.terms, **changes}
-        return Value(lambda device: fn(make(device)), shape, **kept)  # type: ignore[arg-type]
+        return Value(lambda device: fn(make(device)), shape, **kept)
 
 
 @dataclass

@@ -183,7 +183,7 @@ def test_an_error_names_the_line_that_built_the_kernel(fresh: None, monkeypatch:
     def refusing(ast: object, renderer: object) -> program.Kernel:
         if "arg=23" in repr(ast) or ", 39" in repr(ast):
             raise CompileError("no such kernel")
-        return compile_kernel(ast, renderer)  # type: ignore[arg-type]
+        return compile_kernel(ast, renderer)
     monkeypatch.setattr(program, "_compile", refusing)
     with Context(PARALLEL=2), pytest.raises(CompileError, match="no such kernel") as caught:
         Tensor.realize(*tensors)

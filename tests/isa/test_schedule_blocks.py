@@ -105,7 +105,7 @@ def test_seeded_faults_are_found(eager: None, monkeypatch: pytest.MonkeyPatch, f
         built = Dependences.__init__
 
         def forgetful(self: Dependences, *args: object) -> None:
-            built(self, *args)  # type: ignore[arg-type]
+            built(self, *args)
             _forget_edges(self, rnd)
 
         monkeypatch.setattr(Dependences, "__init__", forgetful)

@@ -217,7 +217,7 @@ def test_high_registers_take_the_twin(form: Form) -> None:
         if not vectors:
             continue
         where = rng.choice(vectors)
-        operands[where] = Reg(operands[where].kind, rng.randrange(16, 32))  # type: ignore[union-attr]
+        operands[where] = Reg(operands[where].kind, rng.randrange(16, 32))
         assert form.twin is not None
         check(form.twin, operands)
         assert assemble(form, plain(operands)) == assemble(form.twin, plain(operands))

@@ -18,6 +18,7 @@ from tinyhost.codegen.stage import Panel, add_panels, flat_panel, window_panel
 from tinyhost.dtype import dtypes
 from tinyhost.ops import AxisType, Ops
 from tinyhost.uop import UOp
+from tinyhost.uop.rules.free_ranges import exchange
 
 Build = Callable[[UOp], UOp]
 SEPARATE_ACCUMULATORS = 8  # unrolled parts of a reduction get accumulators of their own up to this many per REDUCE
@@ -174,7 +175,7 @@ def _parts(op: Ops, value: UOp, axes: list[tuple[Axis, UOp]], tile: int) -> tupl
         if a.split is not None and has_tail(a):  # the tail is further out
             s = a.split
             outer = _stand_in(s.outer)
-            value = _substituted(value, node, _plus(_scaled(outer, s.amount), value_of(s.inner)))
+            value = exchange(value, {node: _plus(_scaled(outer, s.amount), value_of(s.inner))})
             parts = [(p, p.range) for p in leaves(s.inner)]
             return _parts(op, value, [*axes[:i], *axes[i + 1:], (s.outer, outer), *parts], tile)
     loops, unrolled, apart = [], [], []
@@ -186,7 +187,7 @@ def _parts(op: Ops, value: UOp, axes: list[tuple[Axis, UOp]], tile: int) -> tupl
                 apart.append(part.range)
             elif part.length != 1 and part.kind is not AxisType.LOOP:
                 loops.append(part.range)
-        value = _substituted(value, node, value_of(a))
+        value = exchange(value, {node: value_of(a)})
     copies = tile
     for part in unrolled:
         copies *= part.length or 1
@@ -201,8 +202,8 @@ def _with_tail(
     assert s is not None
     inner = value_of(s.inner)
     outer_node = _stand_in(s.outer)
-    blocks = _substituted(value, node, _plus(_scaled(outer_node, s.amount), inner))
-    last = _substituted(value, node, _plus(UOp.const(s.total - s.amount), inner))
+    blocks = exchange(value, {node: _plus(_scaled(outer_node, s.amount), inner)})
+    last = exchange(value, {node: _plus(UOp.const(s.total - s.amount), inner)})
     again = s.amount - s.total % s.amount
     fresh = UOp(Ops.WHERE, (inner < again, identity(op, value.dtype), last))
     whole, apart = _parts(op, blocks, [*others, (s.outer, outer_node)], tile)
@@ -225,14 +226,3 @@ def _closed(op: Ops, value: UOp, mine: dict[UOp, None], theirs: dict[UOp, None])
 def _stand_in(axis: Axis) -> UOp:
     """A node for an axis that may be split itself."""
     return axis.range if axis.split is None else UOp(Ops.RANGE, (UOp.const(axis.size),), (*axis.ids, -1, axis.kind))
-
-
-def _substituted(value: UOp, node: UOp, new: UOp) -> UOp:
-    """``value`` with a RANGE exchanged where it is open."""
-    if node is new:
-        return value
-    done: dict[UOp, UOp] = {node: new}
-    for x in value.toposort(gate=lambda n: node in n.ranges):
-        if x not in done:
-            done[x] = UOp(x.op, tuple([done.get(s, s) for s in x.src]), x.arg, x.tag)
-    return done.get(value, value)

@@ -10,7 +10,7 @@ under their conditions. Reductions keep their ranges: the order of their steps i
 """
 from __future__ import annotations
 
-from tinyhost.codegen.nests import ranges_of
+from tinyhost.codegen.nests import ranges_of, split_ranges
 from tinyhost.codegen.strides import linear
 from tinyhost.dtype import dtypes
 from tinyhost.ops import Ops
@@ -43,25 +43,10 @@ def _with_digits(sink: UOp) -> UOp:
 
 
 def _split(sink: UOp, nodes: dict[UOp, None], divisors: dict[UOp, int]) -> UOp:
-    done: dict[UOp, UOp] = {}
-    parts: dict[UOp, tuple[UOp, UOp]] = {}
-    for r, m in divisors.items():
-        *ids, kind = r.arg
-        q = UOp(Ops.RANGE, (UOp.const(r.src[0].const_value // m),), (*ids, 0, kind))
-        p = UOp(Ops.RANGE, (UOp.const(m),), (*ids, 1, kind))
-        parts[r], done[r] = (q, p), q * m + p
-    for u in nodes:
-        if u in done:
-            continue
-        if u.op is Ops.END:
-            ranges = [x for r in u.src[1:] for x in parts.get(r, (done[r],))]
-            done[u] = UOp(Ops.END, (done[u.src[0]], *ranges), u.arg, u.tag)
-        elif u.op in _DIGITS and u.dtype is dtypes.weakint and u.src[0] in parts and u.src[1].op is Ops.CONST:
-            done[u] = _digit(u, *parts[u.src[0]], divisors[u.src[0]])
-        else:
-            src = tuple([done[s] for s in u.src])
-            done[u] = u if src == u.src else UOp(u.op, src, u.arg, u.tag)
-    return done[sink]
+    def digit(u: UOp, new: UOp, parts: dict[UOp, tuple[UOp, UOp]]) -> UOp:
+        split = u.op in _DIGITS and u.dtype is dtypes.weakint and u.src[0] in parts and u.src[1].op is Ops.CONST
+        return _digit(u, *parts[u.src[0]], divisors[u.src[0]]) if split else new
+    return split_ranges(sink, nodes, divisors, digit)
 
 
 def _digit(u: UOp, q: UOp, p: UOp, m: int) -> UOp:

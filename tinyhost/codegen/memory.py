@@ -137,7 +137,8 @@ class Memory(Blocks):
         count = max(width, wide_gate)
         if wide_gate == count and (safe := self._safe_lanes(base, at, gate)) is not None:
             found = vectors.stack([UOp(Ops.LOAD, (self.place(base, x),), hint) for x in safe.parts])
-            return self.select(gate, found, other, dt)  # type: ignore[no-any-return]
+            safely: UOp = self.select(gate, found, other, dt)
+            return safely
         parts = []
         for i in range(count):
             place, g = self.place(base, ints.at_lane(at, i)), vectors.extract(gate, i)

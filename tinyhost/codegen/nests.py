@@ -6,6 +6,7 @@ here, so that a softmax (a maximum, then a sum over the same axis) becomes loops
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tinyhost.codegen.rows import own_places
@@ -136,3 +137,32 @@ def place_of(ids: tuple[int, ...], place: dict[tuple[int, ...], int]) -> int | N
     while ids and ids not in place:
         ids = ids[:-1]
     return place[ids] if ids else None
+
+
+Parts = dict[UOp, tuple[UOp, UOp]]
+
+
+def split_ranges(sink: UOp, nodes: dict[UOp, None], divisors: dict[UOp, int],
+                 special: Callable[[UOp, UOp, Parts], UOp]) -> UOp:
+    """The kernel with RANGEs as a quotient and a remainder by their divisors, which divide them.
+
+    ``special(node, new, parts)`` says what becomes of a node whose sources are exchanged in ``new``; ``parts`` has
+    quotient and remainder of each RANGE.
+    """
+    done: dict[UOp, UOp] = {}
+    parts: Parts = {}
+    for r, m in divisors.items():
+        *ids, kind = r.arg
+        q = UOp(Ops.RANGE, (UOp.const(r.src[0].const_value // m),), (*ids, 0, kind))
+        p = UOp(Ops.RANGE, (UOp.const(m),), (*ids, 1, kind))
+        parts[r], done[r] = (q, p), q * m + p
+    for u in nodes:
+        if u in done:
+            continue
+        if u.op is Ops.END:
+            ranges = [x for r in u.src[1:] for x in parts.get(r, (done[r],))]
+            done[u] = UOp(Ops.END, (done[u.src[0]], *ranges), u.arg, u.tag)
+            continue
+        src = tuple([done[s] for s in u.src])
+        done[u] = special(u, u if src == u.src else UOp(u.op, src, u.arg, u.tag), parts)
+    return done[sink]

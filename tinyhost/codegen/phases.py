@@ -5,7 +5,7 @@ The gradient of a convolution with a stride reads element ``(y + tap) // s`` whe
 """
 from __future__ import annotations
 
-from tinyhost.codegen.nests import ranges_of
+from tinyhost.codegen.nests import ranges_of, split_ranges
 from tinyhost.codegen.strides import Linear, linear
 from tinyhost.dtype import dtypes
 from tinyhost.ops import Ops
@@ -36,25 +36,9 @@ def _divides(m: int, r: UOp) -> bool:
 
 
 def _split(sink: UOp, nodes: dict[UOp, None], counts: dict[UOp, int]) -> UOp:
-    done: dict[UOp, UOp] = {}
-    parts: dict[UOp, tuple[UOp, UOp]] = {}
-    for r, m in counts.items():
-        *ids, kind = r.arg
-        q = UOp(Ops.RANGE, (UOp.const(r.src[0].const_value // m),), (*ids, 0, kind))
-        p = UOp(Ops.RANGE, (UOp.const(m),), (*ids, 1, kind))
-        parts[r], done[r] = (q, p), q * m + p
     memo: dict[UOp, Linear] = {}
-    for u in nodes:
-        if u in done:
-            continue
-        if u.op is Ops.END:
-            ranges = [x for r in u.src[1:] for x in parts.get(r, (done[r],))]
-            done[u] = UOp(Ops.END, (done[u.src[0]], *ranges), u.arg, u.tag)
-            continue
-        src = tuple([done[s] for s in u.src])
-        new = u if src == u.src else UOp(u.op, src, u.arg, u.tag)
-        done[u] = _divided(new, memo) if new is not u and new.op in _DIVIDING else new
-    return done[sink]
+    return split_ranges(sink, nodes, counts,
+                        lambda u, new, parts: _divided(new, memo) if new is not u and new.op in _DIVIDING else new)
 
 
 def _divided(u: UOp, memo: dict[UOp, Linear]) -> UOp:

@@ -15,6 +15,7 @@ from typing import Any
 
 from tinyhost.capabilities import Capabilities
 from tinyhost.codegen.stage import SCRATCH
+from tinyhost.codegen.work import HEAVY
 from tinyhost.dtype import dtypes
 from tinyhost.helpers import prod
 from tinyhost.ops import AxisType, GroupOp, Ops
@@ -22,8 +23,6 @@ from tinyhost.uop import ParamArg, UOp
 
 KEEP_COST = 8  # instructions from which a value is kept
 _COPIES = frozenset({AxisType.UPCAST, AxisType.UNROLL, AxisType.LANE})
-_WEIGHT = {Ops.EXP2: 12, Ops.LOG2: 14, Ops.SIN: 20, Ops.POW: 30, Ops.SQRT: 6, Ops.RECIPROCAL: 4, Ops.FDIV: 4,
-           Ops.CDIV: 8, Ops.CMOD: 10, Ops.FLOORDIV: 8, Ops.FLOORMOD: 10, Ops.THREEFRY: 120}
 
 
 @dataclass(eq=False)
@@ -150,7 +149,7 @@ def _is_dear(v: UOp, ranges: tuple[UOp, ...]) -> bool:
     cost = 0
     for u in v.toposort(gate=lambda u: not inside.isdisjoint(u.ranges)):
         if (u.op in GroupOp.ALU or u.op is Ops.INDEX or u.op is Ops.CAST) and not u.dtype.is_weak:
-            cost += _WEIGHT.get(u.op, 1)
+            cost += HEAVY.get(u.op, 1)
     return cost >= KEEP_COST
 
 

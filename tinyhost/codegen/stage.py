@@ -20,6 +20,7 @@ from tinyhost.dtype import DType, dtypes
 from tinyhost.helpers import prod
 from tinyhost.ops import AddrSpace, AxisType, Ops
 from tinyhost.uop import ParamArg, UOp
+from tinyhost.uop.rules.free_ranges import exchange
 
 SCRATCH = ARENA
 _LANES = frozenset({AxisType.LANE})
@@ -53,7 +54,7 @@ def flat_panel(operand: UOp, axes: list[UOp], caps: Capabilities, turns: bool = 
     def fill(fresh: int, arena: UOp, offset: int) -> list[UOp]:
         at, ranges = _filling(operand, axes, fresh, caps, turns)
         write = _position([at[r] for r in axes], offset, [_size(r) for r in axes])
-        return [arena.index(write).store(_substituted(operand, at)).end(*ranges)]
+        return [arena.index(write).store(exchange(operand, at)).end(*ranges)]
     return Panel(operand, fill, _position(axes), panel_size(axes))
 
 
@@ -182,9 +183,9 @@ def _stage_result(sink: UOp, end: UOp, arena: UOp, offset: int) -> UOp:
     swap = {r: UOp(Ops.RANGE, r.src, (fresh + i, kind)) for i, (r, kind) in enumerate(zip(order, kinds))}
     copied = arena.after(written).index(_position([swap[r] for r in tile], offset))
     hole = UOp(Ops.PARAM, (), ParamArg(-1, cut.dtype, name="tile", addrspace=AddrSpace.ALU))
-    rest_of_value = _substituted(store.src[1].substitute({cut: hole}, walk=True), swap)
+    rest_of_value = exchange(store.src[1].substitute({cut: hole}, walk=True), swap)
     value = rest_of_value.substitute({hole: copied}, walk=True)
-    place = _substituted(store.src[0], swap)
+    place = exchange(store.src[0], swap)
     rest = [r for r in end.src[1:] if r not in swap]
     return UOp(Ops.END, (UOp(Ops.STORE, (place, value)), *rest, *swap.values()))
 
@@ -219,12 +220,3 @@ def _position(panel: list[UOp], offset: int = 0, sizes: list[int] | None = None)
         at = term if at is None else term + at
         step *= size
     return _plus(at, offset)
-
-
-def _substituted(u: UOp, swap: dict[UOp, UOp]) -> UOp:
-    done: dict[UOp, UOp] = dict(swap)
-    old = set(swap)
-    for x in u.toposort(gate=lambda n: not old.isdisjoint(n.ranges)):
-        if x not in done:
-            done[x] = UOp(x.op, tuple([done.get(s, s) for s in x.src]), x.arg, x.tag)
-    return done.get(u, u)

@@ -21,6 +21,7 @@ from tinyhost.dtype import DType
 from tinyhost.helpers import ceildiv, prod
 from tinyhost.ops import AxisType, GroupOp, Ops
 from tinyhost.uop import UOp
+from tinyhost.uop.rules.free_ranges import exchange
 
 PHASES_MOST = 16  # nests that fill a window, one for each combination of phases
 BLOCKS_COPIED = 8  # blocks of a row that are copies rather than a loop
@@ -244,7 +245,7 @@ class Filling:
             at = _plus(at, UOp.const(first))
             write = _plus(write, _plus(_scaled(at, step), UOp.const(phase * far)))
             swap |= _spread(s, _plus(_scaled(at, s.phases), UOp.const(phase + s.low)))
-        return self._end(arena.index(write).store(_put(value, swap)), ranges)
+        return self._end(arena.index(write).store(exchange(value, swap)), ranges)
 
     def _contiguous(self, value: UOp) -> bool:
         """Whether a row of the window is read as vectors."""
@@ -354,13 +355,3 @@ def _plus(x: UOp, y: UOp) -> UOp:
     if x.op is Ops.CONST and x.arg == 0:
         return y
     return x if y.op is Ops.CONST and y.arg == 0 else UOp(Ops.ADD, (x, y))
-
-
-def _put(value: UOp, swap: dict[UOp, UOp]) -> UOp:
-    """``value`` with RANGEs exchanged where they are open."""
-    done: dict[UOp, UOp] = dict(swap)
-    old = set(swap)
-    for x in value.toposort(gate=lambda n: not old.isdisjoint(n.ranges)):
-        if x not in done:
-            done[x] = UOp(x.op, tuple([done.get(s, s) for s in x.src]), x.arg, x.tag)
-    return done.get(value, value)

@@ -14,7 +14,7 @@ from tinyhost.ops import GroupOp, Ops
 from tinyhost.uop import UOp
 
 GATED_COST = 3  # instructions of an access under a condition
-_HEAVY = {
+HEAVY = {
     Ops.EXP2: 12,
     Ops.LOG2: 14,
     Ops.SIN: 20,
@@ -57,7 +57,7 @@ def work_of(k: Kernel) -> list[Work]:
         for r in u.ranges:
             chain.update(around.get(r, {r: None}))
         weight = (
-            GATED_COST if access is not None and access.gate is not None and u.tag != UNUSED else _HEAVY.get(u.op, 1)
+            GATED_COST if access is not None and access.gate is not None and u.tag != UNUSED else HEAVY.get(u.op, 1)
         )
         out.append(Work(u, chain, float(weight), access))
     return out

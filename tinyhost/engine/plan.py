@@ -147,8 +147,13 @@ class _Planner:
 
 def _kernel_calls(linear: UOp) -> list[tuple[UOp, str]]:
     """The kernels of a LINEAR, each with the device it runs on."""
-    return [(body, call.src[1].device) for call in linear.src  # type: ignore[misc]
-            if (body := call.src[0]).op is Ops.SINK]
+    out = []
+    for call in linear.src:
+        body, device = call.src[0], call.src[1].device
+        if body.op is Ops.SINK:
+            assert isinstance(device, str), "a kernel runs on one device"
+            out.append((body, device))
+    return out
 
 
 def _view_of(views: Sequence[UOp]) -> View | None:

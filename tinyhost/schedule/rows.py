@@ -22,6 +22,7 @@ from tinyhost.helpers import dedup, prod
 from tinyhost.schedule.share import Item
 from tinyhost.schedule.storage import Region
 from tinyhost.uop import AxisType, KernelInfo, Ops, ParamArg, UOp
+from tinyhost.uop.rules.free_ranges import exchange
 
 MAX_OPS = 300  # nodes of a merged kernel, so that it compiles in as much time as its parts
 MAX_MEMBERS = 12
@@ -297,19 +298,10 @@ def _along(rows: tuple[UOp, ...], writer: Row, reader: Row, root: UOp, place: UO
         return () if place is writer.place(root) else None
     for ranges in (reader.outs[len(rows):][:len(inner)], reader.reduced[:len(inner)]):
         if len(ranges) == len(inner) and all(a.src == b.src for a, b in zip(inner, ranges)):
-            if _exchanged(writer.place(root), dict(zip(inner, ranges))) is place:
+            if exchange(writer.place(root), dict(zip(inner, ranges))) is place:
                 return ranges
     return None
 
-
-def _exchanged(u: UOp, swap: dict[UOp, UOp]) -> UOp:
-    """``u`` over other RANGEs; those of reductions inside stay."""
-    done: dict[UOp, UOp] = dict(swap)
-    old = set(swap)
-    for x in u.toposort(gate=lambda n: not old.isdisjoint(n.ranges)):
-        if x not in done:
-            done[x] = UOp(x.op, tuple([done.get(s, s) for s in x.src]), x.arg, x.tag)
-    return done.get(u, u)
 
 
 def _extent(ranges: Any) -> int:
@@ -405,4 +397,4 @@ class _Merge:
         ranges = _along(self.group.rows, writer, reader, root, place)
         assert ranges is not None
         swap = {self.new[writer][a]: self.new[reader][b] for a, b in zip(writer.outs[len(self.group.rows):], ranges)}
-        return _exchanged(self.values[root], {a: b for a, b in swap.items() if a is not b})
+        return exchange(self.values[root], {a: b for a, b in swap.items() if a is not b})

@@ -181,7 +181,8 @@ class UOp(StructureMixin, StorageMixin, ShardingMixin, IntegerMixin, WalkMixin):
         if d is UNSET:
             for s in self.src:
                 if s._dtype_ is UNSET:
-                    return self._fill("_dtype_", dtype_of)  # type: ignore[no-any-return]
+                    filled: DType = self._fill("_dtype_", dtype_of)
+                    return filled
             d = self._dtype_ = dtype_of(self)
         return d
 

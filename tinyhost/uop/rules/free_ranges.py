@@ -1,4 +1,4 @@
-"""Putting a value in the place of a RANGE, only where the RANGE is free.
+"""Putting values in the place of RANGEs, only where the RANGEs are free.
 
 A node that ends a RANGE (a REDUCE over it, an END) may stand inside of a value in which the same RANGE is free: the two
 are different loops that share a number. ``substitute`` knows nodes only and would exchange both.
@@ -31,3 +31,13 @@ def put(u: UOp, r: UOp, value: UOp, special: Special | None = None) -> UOp:
         src = tuple([new(s) for s in n.src])
         done[n] = n if src == n.src else UOp(n.op, src, n.arg, n.tag)
     return new(u)
+
+
+def exchange(u: UOp, swap: dict[UOp, UOp]) -> UOp:
+    """``u`` with values for several RANGEs at a time, each where it is free."""
+    done: dict[UOp, UOp] = dict(swap)
+    old = set(swap)
+    for x in u.toposort(gate=lambda n: not old.isdisjoint(n.ranges)):
+        if x not in done:
+            done[x] = UOp(x.op, tuple([done.get(s, s) for s in x.src]), x.arg, x.tag)
+    return done.get(u, u)
