@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import argparse
 import gc
-import importlib.util
 import os
-import pathlib
 import statistics
 import subprocess
 import sys
@@ -25,6 +23,7 @@ from typing import Any
 os.environ["CACHELEVEL"] = os.environ["PARALLEL"] = "0"
 
 import numpy as np
+from networks import EXAMPLES, example
 
 from tinyhost import Context, Device, Tensor, nn
 from tinyhost.codegen import to_program
@@ -32,17 +31,6 @@ from tinyhost.engine import plan, program, schedule
 from tinyhost.helpers import ansistrip
 from tinyhost.ops import Ops
 from tinyhost.uop import UOp
-
-EXAMPLE = pathlib.Path(__file__).resolve().parents[1] / "examples" / "train_mnist.py"
-
-
-def load_example() -> Any:
-    """The module of the example."""
-    spec = importlib.util.spec_from_file_location("train_mnist", EXAMPLE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class Recorder:
@@ -92,7 +80,7 @@ def training_step(example: Any, width: int, batch: int) -> Recorder:
 def kernel_table(width: int, batch: int, rounds: int, every: bool) -> None:
     """Print times of the step's kernels."""
     first_kernel = first_of_process()
-    recorder = training_step(load_example(), width, batch)
+    recorder = training_step(example("train_mnist"), width, batch)
     times: list[tuple[float, str, int, int]] = []
     for ast, renderer, _ in recorder.kernels:
         runs = []
@@ -226,7 +214,7 @@ def first_step(width: int, batch: int, rounds: int) -> None:
         os.chmod(folder, 0o700)
         env = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "CACHELEVEL", "PARALLEL")}
         env["PYTHONPYCACHEPREFIX"] = f"{folder}/bytecode"
-        command = [sys.executable, "-c", FIRST_STEP, str(EXAMPLE.parent), str(width), str(batch)]
+        command = [sys.executable, "-c", FIRST_STEP, str(EXAMPLES), str(width), str(batch)]
 
         def run(cache: str) -> tuple[float, float]:
             done = subprocess.run(command, env={**env, "CACHEDIR": f"{folder}/{cache}"}, check=True,

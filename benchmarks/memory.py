@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-EXAMPLE = pathlib.Path(__file__).resolve().parents[1] / "examples" / "train_mnist.py"
 MIB = 1 << 20
 
 
@@ -35,43 +34,21 @@ def digits(batch: int) -> tuple[np.ndarray, np.ndarray]:
 # *** the contenders ***
 def ours(width: int) -> Callable[[np.ndarray, np.ndarray], float]:
     """One captured training step; model and optimizer exist."""
-    from tinyhost import Context, Tensor, TinyJit, nn
-    spec = importlib.util.spec_from_file_location("train_mnist", EXAMPLE)
-    assert spec is not None and spec.loader is not None
-    example = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
-    model = example.Model(width)
-    opt = nn.optim.Adam(nn.state.get_parameters(model), lr=1e-3)
+    from networks import digits_step
 
-    @TinyJit
-    def step(x: Tensor, y: Tensor) -> Any:
-        opt.zero_grad()
-        loss = model(x).sparse_categorical_crossentropy(y).backward()
-        return loss.realize(*opt.schedule_step())
-
-    def run(images: np.ndarray, labels: np.ndarray) -> float:
-        with Context(TRAINING=1):
-            return float(step(Tensor(images), Tensor(labels)).item())
-    return run
+    from tinyhost import Tensor
+    _, step = digits_step(width)
+    return lambda images, labels: float(step(Tensor(images), Tensor(labels)).item())
 
 
 def torch(width: int) -> Callable[[np.ndarray, np.ndarray], float]:
     """The same step as a torch user writes it."""
     import torch as t
-    layers: list[Any] = [
-        t.nn.Conv2d(1, width, 5), t.nn.ReLU(), t.nn.Conv2d(width, width, 5), t.nn.ReLU(), t.nn.BatchNorm2d(width),
-        t.nn.MaxPool2d(2), t.nn.Conv2d(width, 2 * width, 3), t.nn.ReLU(), t.nn.Conv2d(2 * width, 2 * width, 3),
-        t.nn.ReLU(), t.nn.BatchNorm2d(2 * width), t.nn.MaxPool2d(2), t.nn.Flatten(), t.nn.Linear(2 * width * 9, 10)]
-    model = t.nn.Sequential(*layers)
+    from torch_models import Digits, training_step
+    model = Digits(width)
     opt = t.optim.Adam(model.parameters(), lr=1e-3)
-
-    def run(images: np.ndarray, labels: np.ndarray) -> float:
-        opt.zero_grad()
-        loss: Any = t.nn.functional.cross_entropy(model(t.from_numpy(images)), t.from_numpy(labels).long())
-        loss.backward()
-        opt.step()
-        return float(loss.item())
-    return run
+    return lambda images, labels: float(training_step(model, opt, t.from_numpy(images),
+                                                      t.from_numpy(labels).long()).item())
 
 
 CONTENDERS: dict[str, Callable[[int], Callable[[np.ndarray, np.ndarray], float]]] = {"tinyhost": ours, "torch": torch}

@@ -9,11 +9,9 @@ sides run the same weights, and results are compared before anything is timed.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import io
 import json
 import os
-import pathlib
 import statistics
 import subprocess
 import sys
@@ -27,24 +25,15 @@ from rounds import fair_numpy, medians
 fair_numpy()
 
 import numpy as np  # noqa: E402
+from networks import digits_step, example  # noqa: E402
 from peers import Run, has, torch_module  # noqa: E402
 from records import OURS, Record, show  # noqa: E402
 
-from tinyhost import Context, Device, Tensor, TinyJit, nn  # noqa: E402
+from tinyhost import Device, Tensor, TinyJit, nn  # noqa: E402
 from tinyhost.nn.state import get_state_dict  # noqa: E402
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
 GROUP = "models"
 GOAL = "<= the best peer"
-
-
-def example(name: str) -> Any:
-    """The module of an example."""
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 # *** the same weights on both sides ***
@@ -189,25 +178,11 @@ def transformer(rounds: int) -> None:
     compare("transformer forward, dim 256, 6 layers, 4x128 tokens", runs, rounds, flops, 1e-3)
 
 
-def mnist_step(batch: int) -> tuple[Any, Any]:
-    """Model and captured training step of examples/train_mnist.py."""
-    model = example("train_mnist").Model(32)
-    opt = nn.optim.Adam(nn.state.get_parameters(model), lr=1e-3)
-
-    @TinyJit
-    def step(x: Tensor, y: Tensor) -> Tensor:
-        with Context(TRAINING=1):
-            opt.zero_grad()
-            loss = model(x).sparse_categorical_crossentropy(y).backward()
-            return loss.realize(*opt.schedule_step())
-    return model, step
-
-
 def mnist(rounds: int) -> None:
     """One Adam step at batch 128."""
     rng = np.random.default_rng(0)
     x, y = rng.random((128, 1, 28, 28), dtype=np.float32), rng.integers(0, 10, 128)
-    model, step = mnist_step(128)
+    model, step = digits_step()
     tx, ty = Tensor(x).clone().realize(), Tensor(y.astype(np.int32)).clone().realize()
     runs: dict[str, Run] = {}
     if has("torch"):
@@ -233,7 +208,7 @@ def first_step() -> float:
     x = np.random.default_rng(0).random((128, 1, 28, 28), dtype=np.float32)
     y = np.zeros(128, dtype=np.int32)
     start = time.perf_counter()
-    _, step = mnist_step(128)
+    _, step = digits_step()
     step(Tensor(x), Tensor(y)).item()
     return time.perf_counter() - start
 

@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-LIBRARY = {"run", "rounds", "records", "peers", "report", "charts", "torch_models"}
+LIBRARY = {"run", "rounds", "records", "peers", "report", "charts", "networks", "torch_models"}
 
 
 def main() -> None:

@@ -7,42 +7,24 @@ are recorded, which costs time behind the kernels, take turns with steps whose w
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import pathlib
 import statistics
 import time
 from typing import Any
 
 import numpy as np
+from networks import digits_step
 
-from tinyhost import Tensor, TinyJit, nn
-from tinyhost.env import Context
+from tinyhost import Tensor
 from tinyhost.events import kernels_of
 from tinyhost.profiling import Recording, recorded_in
-
-EXAMPLE = pathlib.Path(__file__).parent.parent / "examples" / "train_mnist.py"
 
 
 def training_step(batch: int) -> Any:
     """A captured step and its arguments."""
-    spec = importlib.util.spec_from_file_location("train_mnist", EXAMPLE)
-    assert spec is not None and spec.loader is not None
-    example = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
-    model = example.Model(32)
-    opt = nn.optim.Adam(nn.state.get_parameters(model), lr=1e-3)
     rng = np.random.default_rng(0)
     x = Tensor(rng.random((batch, 1, 28, 28), dtype=np.float32)).clone().realize()
     y = Tensor(rng.integers(0, 10, batch).astype(np.int32)).clone().realize()
-
-    @TinyJit
-    def step(x: Tensor, y: Tensor) -> Tensor:
-        with Context(TRAINING=1):
-            opt.zero_grad()
-            loss = model(x).sparse_categorical_crossentropy(y).backward()
-            return loss.realize(*opt.schedule_step())
-
-    return step, (x, y)
+    return digits_step()[1], (x, y)
 
 
 def measure(batch: int, rounds: int) -> tuple[float, float, float, int, int]:
