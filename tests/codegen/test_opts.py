@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from tests.codegen import kernels as K
+from tests.codegen.loops import multiply_add_bodies
 from tests.codegen.reference import check, renderer
 from tinyhost.capabilities import Capabilities
 from tinyhost.codegen.kernel import Kernel
@@ -20,17 +21,7 @@ def ops_of(program, op):
 
 def innermost(program):
     """The nodes of the innermost loop bodies that hold a MULACC."""
-    body, out = [], []
-    for u in program.src[1].src:
-        if u.op is Ops.RANGE:
-            body = []
-        elif u.op is Ops.END:
-            if any(x.op is Ops.MULACC for x in body):
-                out.append(body)
-            body = []
-        else:
-            body.append(u)
-    return out
+    return multiply_add_bodies(program.src[1].src)
 
 
 TILE = (Opt(O.LANE, 1, 8), Opt(O.UPCAST, 0, 4), Opt(O.UPCAST, 1, 2))

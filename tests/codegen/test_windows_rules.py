@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from tests.codegen import kernels as K
+from tests.codegen.loops import multiply_add_bodies
 from tests.codegen.reference import check, renderer
 from tests.codegen.test_windows import strided
 from tinyhost.codegen.kernel import Kernel
@@ -39,18 +40,7 @@ def ops(k: Kernel) -> list[O]:
 def bodies(case, level):
     """Innermost loops of the multiply-adds, as the renderer gets them."""
     r = target(level)
-    uops = linear_program(optimised(case[0], r), r)
-    body, out = [], []
-    for u in uops:
-        if u.op is Ops.RANGE:
-            body = []
-        elif u.op is Ops.END:
-            if any(x.op is Ops.MULACC for x in body):
-                out.append(body)
-            body = []
-        else:
-            body.append(u)
-    return out
+    return multiply_add_bodies(linear_program(optimised(case[0], r), r))
 
 
 CONVOLUTIONS = {

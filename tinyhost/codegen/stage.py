@@ -74,22 +74,12 @@ def _filling(operand: UOp, axes: list[UOp], fresh: int, caps: Capabilities,
     square = _along(axes, forms) if turns and last.arg[-1] is AxisType.LANE and far[last] > 1 else None
     at, ranges = {}, []
     for r in sorted(axes, key=lambda r: (r.arg[-1] in (_COPIED if square is None else _LANES), -far[r])):
-        if r is square:
-            count = _size(last)
-            blocks = UOp(Ops.RANGE, (UOp.const(-(-_size(r) // count)),), (fresh, AxisType.WEAK))
-            copies = UOp(Ops.RANGE, (UOp.const(count),), (fresh + 1, AxisType.UPCAST))
-            start, end = blocks * count, UOp.const(_size(r) - count)
-            at[r] = (UOp(Ops.WHERE, (start < end, start, end)) if _size(r) % count else start) + copies
-            ranges += [blocks, copies]
-            fresh += 2
-            continue
-        if r is last and vector:
+        if r is square or r is last and vector:
             lanes = min(1 << (_size(r).bit_length() - 1), caps.vector_bytes // operand.dtype.itemsize)
-            blocks = UOp(Ops.RANGE, (UOp.const(-(-_size(r) // lanes)),), (fresh, AxisType.UPCAST))
-            lane = UOp(Ops.RANGE, (UOp.const(lanes),), (fresh + 1, AxisType.LANE))
-            start, end = blocks * lanes, UOp.const(_size(r) - lanes)
-            at[r] = (UOp(Ops.WHERE, (start < end, start, end)) if _size(r) % lanes else start) + lane
-            ranges += [blocks, lane]
+            count, kinds = ((_size(last), (AxisType.WEAK, AxisType.UPCAST)) if r is square else
+                            (lanes, (AxisType.UPCAST, AxisType.LANE)))
+            at[r], blocks = _in_blocks(r, count, fresh, kinds)
+            ranges += blocks
             fresh += 2
             continue
         copied = r.arg[-1] in (_COPIED if square is None else _LANES)
@@ -220,3 +210,11 @@ def _position(panel: list[UOp], offset: int = 0, sizes: list[int] | None = None)
         at = term if at is None else term + at
         step *= size
     return _plus(at, offset)
+
+
+def _in_blocks(r: UOp, count: int, fresh: int, kinds: tuple[AxisType, AxisType]) -> tuple[UOp, list[UOp]]:
+    """The index of ``r`` over blocks of ``count`` steps, the last of which may start earlier; the two new RANGEs."""
+    blocks = UOp(Ops.RANGE, (UOp.const(-(-_size(r) // count)),), (fresh, kinds[0]))
+    inside = UOp(Ops.RANGE, (UOp.const(count),), (fresh + 1, kinds[1]))
+    start, end = blocks * count, UOp.const(_size(r) - count)
+    return (UOp(Ops.WHERE, (start < end, start, end)) if _size(r) % count else start) + inside, [blocks, inside]
