@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from x86_machine import (
+    add,
     assemble,
     at,
     at_level,
@@ -16,6 +17,7 @@ from x86_machine import (
     listing,
     load,
     loop,
+    mul,
     param,
     renderer,
     scalar,
@@ -30,17 +32,6 @@ from tinyhost.uop import ParamArg, UOp
 
 f32 = dtypes.float32
 V3, V4 = "x86-64-v3", "x86-64-v4"
-
-
-def add(*xs: UOp) -> UOp:
-    total = xs[0]
-    for x in xs[1:]:
-        total = UOp(Ops.ADD, (total, x))
-    return total
-
-
-def mul(a: UOp, b: int) -> UOp:
-    return UOp(Ops.MUL, (a, i32(b)))
 
 
 def matrix_tile(rows: int, cols: int, lanes: int, steps: int, packed: bool) -> UOp:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from x86_machine import (
+    add,
     assemble,
     at,
     call,
@@ -14,6 +15,7 @@ from x86_machine import (
     listing,
     load,
     loop,
+    mul,
     param,
     renderer,
     run,
@@ -43,17 +45,6 @@ def end(body: UOp, *ranges: UOp) -> UOp:
     for r in ranges:
         body = UOp(Ops.END, (body, r))
     return body
-
-
-def add(*xs: UOp) -> UOp:
-    total = xs[0]
-    for x in xs[1:]:
-        total = UOp(Ops.ADD, (total, x))
-    return total
-
-
-def mul(a: UOp, b: int) -> UOp:
-    return UOp(Ops.MUL, (a, i32(b)))
 
 
 def accumulate(acc: UOp, start: UOp, step, r: UOp, lanes: int = 1) -> UOp:

@@ -92,6 +92,19 @@ def i32(value: int) -> UOp:
     return UOp.const(value, dtypes.int32)
 
 
+def add(*xs: UOp) -> UOp:
+    """The sum of nodes."""
+    total = xs[0]
+    for x in xs[1:]:
+        total = UOp(Ops.ADD, (total, x))
+    return total
+
+
+def mul(a: UOp, b: int) -> UOp:
+    """A node times an int32 literal."""
+    return UOp(Ops.MUL, (a, i32(b)))
+
+
 def loop(bound: Any, number: int, kind: AxisType = AxisType.WEAK) -> UOp:
     return UOp(Ops.RANGE, (bound if isinstance(bound, UOp) else i32(bound),), (number, kind))
 
