@@ -1,10 +1,6 @@
 """Vector instructions, part 3 (EVEX): moves, broadcasts, packed and scattered accesses (AVX-512).
 
-One line is one form of one instruction, as the Intel SDM volume 2 prints it: mnemonic, operands, operand encoding
-(the column Op/En), encoding, and the tuple type, which gives the N of disp8*N (volume 2A, tables 2-34 and 2-35). A line
-that starts with ``@`` opens an entry of the manual: volume, title, latency class, effect on the flags, the feature the
-processor needs (AVX512VL beside it for 128 and 256 bits). ``W:``, ``X:`` and no mark are as in ``table_float``; a
-line with ``{k1}``, ``{z}``, ``m32bcst``, ``{er}`` or ``{sae}`` also stands for its forms with them (``forms``).
+``forms`` says how lines are read.
 """
 TABLE = """
 @ 2B MOVUPS; mov; feature=avx512f
