@@ -1,15 +1,14 @@
 """One line of an instruction table as an object: operand kinds, the place of each operand, prefix, opcode.
 
-``Operand`` and ``Form`` are parsed from the text of the ``table_*`` modules. One line is one form of one instruction, as
-the Intel SDM volume 2 prints it: mnemonic, operands (``W:`` written, ``X:`` read and written, no mark read), operand
+``Operand`` and ``Form`` are parsed from the text of the ``table_*`` modules. One line is one form of one instruction,
+as the Intel SDM volume 2 prints it: mnemonic, operands (``W:`` written, ``X:`` read and written, no mark read), operand
 encoding (the column Op/En), encoding, and for EVEX the tuple type, which gives the N of disp8*N (volume 2A, tables 2-34
-and 2-35). A line that starts with ``@`` opens an entry of the manual: volume, title, latency class, effect on the flags,
-the feature the processor needs (AVX512VL beside it for 128 and 256 bits).
+and 2-35). A line that starts with ``@`` opens an entry of the manual: volume, title, latency class, effect on the
+flags, the feature the processor needs (AVX512VL beside it for 128 and 256 bits).
 
-A line for EVEX stands for several
-instructions: its decorations ``{k1}``, ``{z}``, ``m32bcst``, ``{er}`` and ``{sae}`` are optional. ``Form.variant`` is
-the line with a choice of them, ``Form.choose`` finds the choice from operand kinds; both are made when first asked for.
-Which mnemonic has which lines is ``insns``; encoding is ``encode``.
+A line for EVEX stands for several instructions: its decorations ``{k1}``, ``{z}``, ``m32bcst``, ``{er}`` and ``{sae}``
+are optional. ``Form.variant`` is the line with a choice of them, ``Form.choose`` finds the choice from operand kinds;
+both are made when first asked for. Which mnemonic has which lines is ``insns``; encoding is ``encode``.
 """
 
 from __future__ import annotations
