@@ -103,7 +103,7 @@ class _Helper(Generic[J]):
         try:
             while data := os.read(self._fd, 1 << 16):
                 self._buffer += data
-        except BlockingIOError:
+        except BlockingIOError:  # no more has arrived
             pass
 
     def end(self) -> None:
@@ -143,7 +143,7 @@ def _work(jobs: Sequence[J], there: Callable[[J], bytes], fd: int) -> NoReturn:
         for job in jobs:
             try:
                 data = there(job)
-            except Exception:
+            except Exception:  # empty bytes: the parent does the job itself, and meets the error where it can be told
                 data = b""
             rest = memoryview(len(data).to_bytes(4, "little") + data)
             while rest:
