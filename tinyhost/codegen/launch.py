@@ -11,7 +11,6 @@ from typing import Any
 from tinyhost.codegen.nests import ranges_of
 from tinyhost.dtype import dtypes
 from tinyhost.errors import KernelOptError
-from tinyhost.helpers import prod
 from tinyhost.ops import AddrSpace, AxisType, Ops
 from tinyhost.renderer.base import Renderer
 from tinyhost.uop import ParamArg, UOp
@@ -148,8 +147,3 @@ def launch_sizes(uops: list[UOp]) -> tuple[tuple[Any, ...], tuple[Any, ...] | No
             groups[0] = u.arg.vmin_vmax[1] + 1
     uses_groups = any(u.op is Ops.SPECIAL and u.arg.startswith("gidx") for u in uops)
     return tuple(groups), tuple(threads or ()) if uses_groups or not plain else None
-
-
-def threads_of(sizes: tuple[Any, ...]) -> Any:
-    """Threads of a workgroup of ``sizes``."""
-    return prod(sizes)
