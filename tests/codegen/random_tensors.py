@@ -137,7 +137,7 @@ class Maker:
 
     def move(self, v: Value) -> Value | None:
         """A view."""
-        which = self.rng.choice(["permute", "flip", "pad", "shrink", "reshape", "expand"])
+        which = self.rng.choice(["permute", "flip", "pad", "shrink", "reshape", "expand", "wrap"])
         axis = self.rng.randrange(len(v.shape))
         n = v.shape[axis]
         if which == "permute":
@@ -154,6 +154,14 @@ class Maker:
             last = self.rng.randint(first + 1, n)
             arg = tuple((first, last) if i == axis else None for i in range(len(v.shape)))
             return v.then(lambda t: t.shrink(arg), (*v.shape[:axis], last - first, *v.shape[axis + 1:]))
+        if which == "wrap":  # an axis repeated and cut off where some repetition has not ended
+            long = self.rng.randint(n + 1, 3 * n)
+            shape = (*v.shape[:axis], long, *v.shape[axis + 1:])
+            if int(np.prod(shape)) > MOST:
+                return None
+            times = tuple(-(-long // n) if i == axis else 1 for i in range(len(shape)))
+            cut = tuple((0, size) for size in shape)
+            return v.then(lambda t: t.repeat(*times).shrink(cut), shape)
         if which == "reshape":
             merged = (*v.shape[:axis], n * v.shape[axis + 1], *v.shape[axis + 2:]) if axis + 1 < len(v.shape) else \
                 (*v.shape, 1)

@@ -1,4 +1,5 @@
-"""Random kernels at random Opts, as machine code of each level, against the executable definition without any Opt.
+"""Random kernels at random Opts or those of the hand rules, as machine code of each level, against the executable
+definition without any Opt.
 
 Bit-equal where no float sum is reordered, else within a bound of n eps. The allocation checker runs on every kernel.
 """
@@ -47,7 +48,8 @@ def check(seed: int, level: str) -> int:
     renderer.checked = True
     with pytest.MonkeyPatch.context() as m, Context(CACHELEVEL=0):
         _reset.reset()  # programs of other seeds may have been made with other Opts
-        m.setattr(codegen_program, "hand_rules", lambda k: randomly(rng, k))
+        if seed % 3:
+            m.setattr(codegen_program, "hand_rules", lambda k: randomly(rng, k))
         m.setattr(engine_program, "renderer_of", lambda device: renderer)
         got = p.make("CPU").numpy()
         compiled = engine_program.counters.compiled
